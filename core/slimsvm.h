@@ -283,6 +283,30 @@ struct slimsvm_sum_rows_call {
     void* out;               // real (n, n_segments, m)
 };
 
+/* Kernel values out[i, j] = sum over the terms t of shares[t] map(z_t), plus whole map(ratio sum_t z_t): z_t is minus
+ * the sum over the features of term t of (x_f - p_f)^2 / 2, or of |x_f - p_f|. Rows and points are folded; the points
+ * lie in panels. Values of a row do not depend on the rows computed with it, nor on threads. */
+struct slimsvm_sum_terms_call {
+    int32_t real_size;
+    int64_t n;               // rows
+    int64_t d;               // features
+    int64_t k;               // points
+    int64_t n_values;        // numbers in the panels
+    int64_t n_terms;         // terms
+    int64_t n_offsets;       // terms + 1
+    int64_t is_absolute;     // whether z is of absolute differences; SLIMSVM_EXP2 only
+    int64_t code;            // map, SLIMSVM_EXP2, ..._MATERN32 or ..._RATIONAL
+    double whole;            // share of the map of all features
+    double ratio;            // factor of their sum in it
+    int64_t n_threads;       // threads
+    double microseconds;     // of one thread, about
+    const void* rows;        // real (n, d)
+    const void* panels;      // real (n_values)
+    const int64_t* offsets;  // (n_offsets) offsets to d
+    const double* shares;    // (n_terms)
+    void* out;               // real (n, k)
+};
+
 /* Scores and labels of dense rows as they are, folded on the way, part by part; what is null is not asked for. A label
  * is the line of `classes` of the greatest score, or of the only score's sign. */
 struct slimsvm_score_rows_call {
@@ -1448,6 +1472,7 @@ struct slimsvm_swapped_shares_call {
     F(scores)                    \
     F(map_with_slopes)           \
     F(sum_rows)                  \
+    F(sum_terms)                 \
     F(score_rows)                \
     /* losses */                 \
     F(augment_rows)              \

@@ -3,8 +3,8 @@
 from slimsvm.kernels import KERNELS, kernels_with
 
 # Those with a formula, of which models score without training code; and of these those of x - z.
-WITH_FORMULA = [name for name, kernel in KERNELS.items() if kernel.form in ("products", "squares", "absolute")]
-OF_DISTANCES = [name for name in WITH_FORMULA if KERNELS[name].form != "products"]
+WITH_FORMULA = [name for name, kernel in KERNELS.items() if kernel.form in ("products", "squares", "absolute", "terms")]
+OF_DISTANCES = [name for name in WITH_FORMULA if KERNELS[name].form in ("squares", "absolute")]
 
 
 def with_metric(gamma, gammas=None):

@@ -6,6 +6,8 @@ from collections import Counter
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from slimsvm.kernels import KERNELS
+
 
 def simplex_qp(G, h, C):
     """Best a of max h'a - 1/2 a'G a, a >= 0, sum(a) <= C: the stationary point of every face is tried."""
@@ -104,6 +106,21 @@ def option_values(options, scores, plain):
 # ---- kernels and the whole problem
 
 
+def additive_matrix(kernel, X, Z):
+    """The sum of terms, each by the formula of its family."""
+    d = X.shape[1]
+    widths = [1] * d if kernel.widths is None else list(kernel.widths)
+    m, gamma = len(widths), np.broadcast_to(kernel.gamma, d)
+    shares = np.ones(m) if kernel.shares is None else kernel.shares
+    family = KERNELS[kernel.family]
+    value, at = kernel.interaction * kernel_matrix(family(gamma), X, Z), 0
+    for share, width in zip(shares / np.sum(shares), widths, strict=True):
+        own = slice(at, at + width)
+        of_term = kernel_matrix(family(m * gamma[own]), X[:, own], Z[:, own])
+        value, at = value + (1 - kernel.interaction) * share * of_term, at + width
+    return value
+
+
 def kernel_matrix(kernel, X, Z):
     """k(x_i, z_j) as the formulas have it."""
     if kernel.name == "precomputed":
@@ -111,6 +128,8 @@ def kernel_matrix(kernel, X, Z):
     X, Z = np.asarray(X, float), np.asarray(Z, float)
     if kernel.name == "callable":
         return np.asarray(kernel.function(X, Z))
+    if kernel.name == "additive":
+        return additive_matrix(kernel, X, Z)
     gamma, difference = np.asarray(getattr(kernel, "gamma", 1.0)), X[:, None, :] - Z
     if kernel.name == "rbf":
         return np.exp(-np.sum(gamma * difference**2, axis=2))

@@ -19,16 +19,18 @@ struct KnownKernel {
     int64_t map;
     double unit;      // see `Step`
     bool of_columns;  // a row holds kernel values, a vector is the position of one
+    bool of_terms;    // a sum of terms, whose own kernel the file says
 };
 
-constexpr KnownKernel KERNELS[] = {{"rbf", Step::SQUARED, SLIMSVM_EXP2, 1.4426950408889634, false},
-                                   {"laplacian", Step::ABSOLUTE, SLIMSVM_EXP2, 1.4426950408889634, false},
-                                   {"matern32", Step::SQUARED, SLIMSVM_MATERN32, 3.0, false},
-                                   {"rational_quadratic", Step::SQUARED, SLIMSVM_RATIONAL, 1.0, false},
-                                   {"poly", Step::INNER, SLIMSVM_POWER, 1.0, false},
-                                   {"sigmoid", Step::INNER, SLIMSVM_TANH, 1.0, false},
-                                   {"linear", Step::INNER, SLIMSVM_IDENTITY, 1.0, false},
-                                   {"precomputed", Step::INNER, SLIMSVM_IDENTITY, 1.0, true}};
+constexpr KnownKernel KERNELS[] = {{"rbf", Step::SQUARED, SLIMSVM_EXP2, 1.4426950408889634, false, false},
+                                   {"laplacian", Step::ABSOLUTE, SLIMSVM_EXP2, 1.4426950408889634, false, false},
+                                   {"matern32", Step::SQUARED, SLIMSVM_MATERN32, 3.0, false, false},
+                                   {"rational_quadratic", Step::SQUARED, SLIMSVM_RATIONAL, 1.0, false, false},
+                                   {"poly", Step::INNER, SLIMSVM_POWER, 1.0, false, false},
+                                   {"sigmoid", Step::INNER, SLIMSVM_TANH, 1.0, false, false},
+                                   {"linear", Step::INNER, SLIMSVM_IDENTITY, 1.0, false, false},
+                                   {"precomputed", Step::INNER, SLIMSVM_IDENTITY, 1.0, true, false},
+                                   {"additive", Step::SQUARED, SLIMSVM_EXP2, 1.0, false, true}};
 
 // Below this z, if it is not 0, a map is 0 whatever z is, and is not asked for it: the factor 1 + s of (1 + s) e^-s has
 // no bound.

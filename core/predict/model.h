@@ -37,6 +37,11 @@ struct Model {
     int64_t map = 0, degree = 1;  // see kernels/maps.h
     double coef0 = 0.0;
     bool of_columns = false;
+    // Of a sum of terms the first feature of each and the number of all, their shares, and the share of the map of all
+    // features together, whose z is `ratio` times the sum of the terms' own. Nothing for other kernels.
+    Array<int64_t> terms;
+    Array<double> shares;
+    double whole = 0.0, ratio = 1.0;
     Storage storage = Storage::WEIGHTS;
     bool is_single = false;               // kernel values are float32
     int64_t n_vectors = 0, n_padded = 0;  // and those that fill up the last panel

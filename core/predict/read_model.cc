@@ -1,4 +1,6 @@
 // A model from the header and the arrays of a file; src/slimsvm/deploy/plain_model.py has the same in Python.
+#include <math.h>
+
 #include "kernels/maps.h"
 #include "predict/message.h"
 #include "predict/model.h"
@@ -121,11 +123,57 @@ const KnownKernel* find_kernel(const Json& name) {
     return nullptr;
 }
 
+// Shares of n terms: those of the file, or all alike.
+bool read_shares(const ModelFile& file, int64_t n, Model& model) {
+    FileArray array;
+    double sum = 0.0;
+    if (!file.find("kernel_shares", array)) return false;
+    if (array) {
+        if (!read_numbers(file, "kernel_shares", 1, array, model.shares)) return false;
+    } else {
+        if (!model.shares.make(n)) return fails("there is no memory for the model");
+        for (int64_t t = 0; t < n; ++t) model.shares[t] = 1.0;
+    }
+    for (int64_t t = 0; t < model.shares.size(); ++t) sum += model.shares[t] >= 0.0 ? model.shares[t] : NAN;
+    if (model.shares.size() != n || !(sum > 0.0 && sum < HUGE_VAL))
+        return fails("kernel_shares must be a number for each term, none below 0");
+    for (int64_t t = 0; t < n; ++t) model.shares[t] *= (1.0 - model.whole) / sum;
+    return true;
+}
+
+// The terms of a kernel that is a sum of them, and the kernel of each.
+const KnownKernel* read_terms(const ModelFile& file, const Json& kernel, Model& model) {
+    FileArray array;
+    const auto none = [](const char* text) -> const KnownKernel* { return fails(text), nullptr; };
+    const KnownKernel* family = find_kernel(kernel["family"]);
+    if (!family || !file.find("kernel_widths", array)) return nullptr;
+    if (family->step == Step::INNER || family->of_terms)
+        return none("the terms of an additive kernel must be kernels of distances");
+    if (kernel["interaction"] && !kernel["interaction"].get(&model.whole)) return none("interaction must be a number");
+    if (!(model.whole >= 0.0 && model.whole <= 1.0)) return none("interaction must be a share from 0 to 1");
+    const bool is_whole = array && (array.type == 'i' || array.type == 'u') && array.n_axes == 1;
+    if (array && !is_whole) return none("kernel_widths must be whole numbers");
+    const int64_t n = array ? array.n_items : model.width;
+    if (n < 1 || n > model.width) return none("kernel_widths must add up to the number of features");
+    if (!model.terms.make(n + 1)) return none("there is no memory for the model");
+    model.terms[0] = 0;
+    for (int64_t t = 0; t < n; ++t) {
+        const int64_t n_columns = array ? array.whole(t) : 1;
+        if (n_columns < 1 || n_columns > model.width - model.terms[t])
+            return none("kernel_widths must add up to the number of features");
+        model.terms[t + 1] = model.terms[t] + n_columns;
+    }
+    if (model.terms[n] != model.width) return none("kernel_widths must add up to the number of features");
+    model.ratio = 1.0 / double(n);
+    return read_shares(file, n, model) ? family : nullptr;
+}
+
 // The kernel's step and map, the scales of its features, and the factor on vectors of inner products.
 bool read_kernel(const ModelFile& file, Model& model, double& factor) {
     const Json kernel = file.header["kernel"];
     const KnownKernel* known = find_kernel(kernel["kernel"]);
     if (!known) return false;
+    if (known->of_terms && !(known = read_terms(file, kernel, model))) return false;
     model.step = known->step;
     model.map = known->map;
     model.of_columns = known->of_columns;
@@ -155,7 +203,7 @@ bool read_kernel(const ModelFile& file, Model& model, double& factor) {
     }
     for (int64_t f = 0; f < gamma.size(); ++f) {
         if (!(gamma[f] >= 0.0)) return fails("gamma must not be negative");
-        const double scale = gamma[f] * known->unit;
+        const double scale = gamma[f] * known->unit / model.ratio;
         model.scales[f] = model.step == Step::ABSOLUTE ? scale : __builtin_sqrt(scale);
     }
     return true;

@@ -35,6 +35,7 @@ template <class T>
 struct Memory {
     Folded<T> folded[ROWS];
     T* kernel_values;  // (ROWS, n_padded)
+    T *term, *all;     // the same of one term, and of the sums of all, for a kernel that is a sum of terms
     double *raw, *scratch, *scaled;
 
     Memory(const Model& model, Room& room) {
@@ -45,6 +46,8 @@ struct Memory {
             folded[r].columns = room.take<int64_t>(model.n_used);
         }
         kernel_values = room.take<T>(n_rows * model.n_padded);
+        term = room.take<T>(model.terms.size() ? n_rows * model.n_padded : 0);
+        all = room.take<T>(model.terms.size() ? n_rows * model.n_padded : 0);
         raw = room.take<double>(model.n_outputs);
         scratch = room.take<double>(2 * model.n_labels);
         scaled = room.take<double>(model.offset.size());
@@ -58,13 +61,14 @@ const T* numbers(const predict::Array<uint8_t>& bytes) {
     return reinterpret_cast<const T*>(bytes.data());
 }
 
-// z of ROWS rows and all vectors, from differences or products.
+// z of ROWS rows and all vectors, from differences or products of the features lo, ..., hi - 1; the rows begin at lo.
 template <class T, class Pair>
-void sums_of_tile(const Model& model, const T* const (&rows)[ROWS], int64_t n, const T* base, T* values) {
-    const T* panels = numbers<T>(model.panels);
+void sums_of_tile(const Model& model, const T* const (&rows)[ROWS], int64_t n, int64_t lo, int64_t hi, const T* base,
+                  T* values) {
+    const T* panels = numbers<T>(model.panels) + lo * PANEL<T>;
     for (int64_t j = 0; j < model.n_padded; j += PANEL<T>) {
         Vec<T> sums[ROWS][VECTORS];
-        tile_sums<T, Pair>(rows, panels + j * model.n_used, model.n_used, base + j, sums);
+        tile_sums<T, Pair>(rows, panels + j * model.n_used, hi - lo, base + j, sums);
         for (int64_t r = 0; r < n; ++r)
             for (int v = 0; v < VECTORS; ++v) store<T>(values + r * model.n_padded + j + v * LANES<T>, sums[r][v]);
     }
@@ -132,15 +136,44 @@ void kernel_values_of_tile(const Model& model, const Folded<T>* folded, int64_t 
     for (int64_t r = 0; r < ROWS; ++r) rows[r] = folded[r < n ? r : 0].row;
     const bool from_norms = model.step == predict::Step::SQUARED && !is_far;
     if (model.step == predict::Step::ABSOLUTE)
-        sums_of_tile<T, Manhattan>(model, rows, n, base, values);
+        sums_of_tile<T, Manhattan>(model, rows, n, 0, model.n_used, base, values);
     else if (is_far)
-        sums_of_tile<T, SquaredDistance>(model, rows, n, base, values);
+        sums_of_tile<T, SquaredDistance>(model, rows, n, 0, model.n_used, base, values);
     else
-        sums_of_tile<T, Inner>(model, rows, n, norms, values);
+        sums_of_tile<T, Inner>(model, rows, n, 0, model.n_used, norms, values);
     for (int64_t r = 0; r < n; ++r) {
         const double own = model.step == predict::Step::INNER ? 0.0 : from_norms ? folded[r].norm : folded[r].outside;
         map_row(model, own, values + r * model.n_padded);
     }
+}
+
+// values += share * map(z), for n rows; z is lost.
+template <class T>
+void add_map(const Model& model, double share, int64_t n, T* z, T* values) {
+    if (share == 0.0) return;
+    for (int64_t r = 0; r < n; ++r) map_row(model, 0.0, z + r * model.n_padded);
+    for (int64_t j = 0; j < n * model.n_padded; ++j) values[j] += T(share) * z[j];
+}
+
+// Kernel values that are sums of terms, all from differences.
+template <class T>
+void sum_terms_of_tile(const Model& model, Memory<T>& memory, const Folded<T>* folded, int64_t n) {
+    const int64_t size = n * model.n_padded;
+    const T* base = numbers<T>(model.base);
+    T *values = memory.kernel_values, *term = memory.term, *all = memory.all;
+    for (int64_t j = 0; j < size; ++j) values[j] = all[j] = 0;
+    for (int64_t t = 0; t + 1 < model.terms.size(); ++t) {
+        const int64_t lo = model.terms[t], hi = model.terms[t + 1];
+        const T* rows[ROWS];
+        for (int64_t r = 0; r < ROWS; ++r) rows[r] = folded[r < n ? r : 0].row + lo;
+        if (model.step == predict::Step::ABSOLUTE)
+            sums_of_tile<T, Manhattan>(model, rows, n, lo, hi, base, term);
+        else
+            sums_of_tile<T, SquaredDistance>(model, rows, n, lo, hi, base, term);
+        for (int64_t j = 0; j < size; ++j) all[j] += T(model.ratio) * term[j];
+        add_map(model, model.shares[t], n, term, values);
+    }
+    add_map(model, model.whole, n, all, values);
 }
 
 // ---------------------------------------------------------------- scores
@@ -168,7 +201,10 @@ void finish(const Job& job, Memory<T>& memory, const Folded<T>& folded, const T*
 template <class T>
 void finish_tile(const Job& job, Memory<T>& memory, int64_t first, int64_t n, bool is_far, int64_t worker) {
     if (n == 0) return;
-    kernel_values_of_tile(*job.model, memory.folded + first, n, is_far, memory.kernel_values);
+    if (job.model->terms.size())
+        sum_terms_of_tile(*job.model, memory, memory.folded + first, n);
+    else
+        kernel_values_of_tile(*job.model, memory.folded + first, n, is_far, memory.kernel_values);
     for (int64_t r = 0; r < n; ++r) {
         finish(job, memory, memory.folded[first + r], memory.kernel_values + r * job.model->n_padded, worker);
         forget(memory.folded[first + r]);
@@ -200,11 +236,13 @@ void score_rows(const Job& job, int64_t lo, int64_t hi, int64_t worker) {
             job.fault_rows[worker] = i;
             return;
         }
-        const bool is_far = model.step == predict::Step::SQUARED && folded.norm > FAR_ROW<T>;
+        const bool of_terms = model.terms.size() > 0;
+        const bool is_far = !of_terms && model.step == predict::Step::SQUARED && folded.norm > FAR_ROW<T>;
         if (model.storage == Storage::WEIGHTS) {
             finish(job, memory, folded, folded.row, worker);
             forget(folded);
-        } else if (model.storage == Storage::SPARSE || (folded.has_list && !is_far && 2 * folded.n < model.n_used)) {
+        } else if (model.storage == Storage::SPARSE ||
+                   (folded.has_list && !of_terms && !is_far && 2 * folded.n < model.n_used)) {
             kernel_values_alone(model, folded, memory.kernel_values);
             finish(job, memory, folded, memory.kernel_values, worker);
             forget(folded);

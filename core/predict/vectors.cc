@@ -11,6 +11,8 @@ namespace {
 
 // Sparse vectors become dense where they have no more numbers than this many times the stored ones.
 constexpr int64_t MOST_TIMES = 8;
+// Numbers that sparse vectors of a sum of terms may have when made dense.
+constexpr int64_t MOST_OF_TERMS = int64_t(1) << 26;
 // Folded vectors farther than this from 0, squared, have kernel values in float64: float32 would lose digits.
 constexpr double FAR = 64.0;
 constexpr int64_t LANES = 8;  // sums of their own, so that no addition waits for the one before
@@ -156,7 +158,7 @@ bool mark_used(Given& given, Model& model) {
 
 // The used features, and the columns as places among them.
 bool find_used(Given& given, Model& model) {
-    if (!given.is_sparse)
+    if (!given.is_sparse || model.terms.size())
         model.n_used = given.n ? model.width : 0;
     else if (!(model.width <= given.columns.size() ? mark_used(given, model) : sort_used(given, model)))
         return false;
@@ -274,8 +276,12 @@ bool read_vectors(const ModelFile& file, int64_t n_vectors, double factor, Model
         return (given.is_sparse || are_finite(given.dense, n_given)) && to_weights(given, size, model);
     model.n_vectors = n_vectors;
     if (!find_folding(factor, model) || (given.is_sparse && !sort_rows(given, model))) return false;
-    const bool is_full = !given.is_sparse || (!__builtin_mul_overflow(model.n_used, n_vectors, &size) &&
-                                              size / MOST_TIMES <= given.values.size());
+    const bool of_terms = model.terms.size() > 0;  // where all features of a vector matter, those that are 0, too
+    if (of_terms && (__builtin_mul_overflow(model.n_used, n_vectors, &size) || size > MOST_OF_TERMS))
+        return fails("sparse vectors of a sum of terms are too many to be made dense");
+    const bool is_full =
+        !given.is_sparse || of_terms ||
+        (!__builtin_mul_overflow(model.n_used, n_vectors, &size) && size / MOST_TIMES <= given.values.size());
     model.storage = is_full ? Storage::PANELS : Storage::SPARSE;
     model.dense = given.dense;
     if (model.dense) model.vectors.swap(given.values);

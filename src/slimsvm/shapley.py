@@ -15,6 +15,9 @@ positive, so that no digits cancel, where elementary symmetric polynomials of MÃ
 "Computing exact Shapley values in polynomial time for product-kernel methods", 2025) need care. The product without
 feature i is one from the left times one from the right: none is divided by, and any may be 0.
 
+A sum of kernels of some columns each, an additive model, has the sum of their values: of one column they are exact
+whatever the kernel is.
+
 Sampled values of other kernels. A permutation adds the features one by one; each gets what the score gains when it
 comes (Castro, GÃ³mez and Tejada, Computers & Operations Research, 2009). With each permutation goes its reverse, which
 takes away much of the variance (Mitchell et al., JMLR 2022). The gains of every permutation add up to the score less
@@ -32,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import roots_legendre
 
-from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.deploy.plain_model import PlainModel, of_term
 from slimsvm.deploy.rows import as_rows, dense_rows
 from slimsvm.kernels.kernel_form import NUMPY
 
@@ -232,6 +235,32 @@ def sampled_values(
     return values, errors
 
 
+def shapley_values(
+    model: PlainModel, coef: Array, X: Array, background: Array | None, n_pairs: int, rng: np.random.RandomState
+) -> tuple[Array, Array | None]:
+    """Shapley values (n, d, n_outputs) of scaled rows, and their standard errors, None where they are exact."""
+    kernel = model.kernel
+    if kernel.form == "terms":
+        return sums_over_terms(model, coef, X, background, n_pairs, rng)
+    if kernel.is_exponential or (model.n_features == 1 and kernel.form in OF_DIFFERENCE):
+        return product_values(model, coef, X, background), None
+    return sampled_values(model, coef, X, background, n_pairs, rng)
+
+
+def sums_over_terms(
+    model: PlainModel, coef: Array, X: Array, background: Array | None, n_pairs: int, rng: np.random.RandomState
+) -> tuple[Array, Array | None]:
+    """The same of a kernel that is a sum of terms: each term's own add up, since Shapley values are linear."""
+    values, variances = np.zeros((*X.shape, coef.shape[1])), np.zeros((*X.shape, coef.shape[1]))
+    for term in model.kernel.terms(model.n_features):
+        columns = term.columns
+        absent = None if background is None else background[:, columns]
+        own, errors = shapley_values(of_term(model, term), term.share * coef, X[:, columns], absent, n_pairs, rng)
+        values[:, columns] += own
+        variances[:, columns] += 0.0 if errors is None else errors**2
+    return values, np.sqrt(variances) if variances.any() else None
+
+
 def explain_scores(
     model: PlainModel, X: Any, background: Any, n_permutations: int, rng: np.random.RandomState, names: list[str] | None
 ) -> Explanation:
@@ -246,7 +275,7 @@ def explain_scores(
     )
     if absent is not None and not len(absent):
         raise ValueError("background must have at least one row, found none")
-    output_names, mixing = _outputs(model)
+    output_names, mixing = outputs_of(model)
     coef, intercept = model.coef @ mixing, model.intercept @ mixing
     errors = None
     if model.vectors is None:
@@ -255,10 +284,7 @@ def explain_scores(
         base = mean @ coef + intercept
     else:
         base = _base(model, absent) @ coef + intercept
-        if model.kernel.is_exponential:
-            values = product_values(model, coef, rows, absent)
-        else:
-            values, errors = sampled_values(model, coef, rows, absent, -(-n_permutations // 2), rng)
+        values, errors = shapley_values(model, coef, rows, absent, -(-n_permutations // 2), rng)
     bases = np.tile(base, (len(rows), 1))
     if values.shape[2] == 1:
         values, bases, errors = values[:, :, 0], bases[:, 0], None if errors is None else errors[:, :, 0]
@@ -283,13 +309,19 @@ def _scaled(model: PlainModel, rows: Array) -> Array:
 
 def _base(model: PlainModel, absent: Array | None) -> Array:
     """Kernel values of all vectors where no feature is there: the mean over the background, or h(0)."""
+    if model.kernel.form == "terms":
+        of_terms = model.kernel.terms(model.n_features)
+        return sum(
+            term.share * _base(of_term(model, term), None if absent is None else absent[:, term.columns])
+            for term in of_terms
+        )
     terms, vectors = terms_of(model), model.dense_vectors()
     if absent is None:
         return terms.map(np.zeros(len(vectors)))
     return np.mean([terms.map(terms.of(row[None], vectors).sum(axis=0))[0] for row in absent], axis=0)
 
 
-def _outputs(model: PlainModel) -> tuple[list[str] | None, Array]:
+def outputs_of(model: PlainModel) -> tuple[list[str] | None, Array]:
     """Names of the outputs, None of a single one, and what makes them of the model's scores (n_scores, n_outputs)."""
     same = np.eye(model.n_outputs)
     if model.n_outputs == 1 or model.classes is None:

@@ -12,6 +12,7 @@ from kernel_cases import OF_DISTANCES, with_metric
 from pairwise import crossed
 from slimsvm.kernels import (
     KERNELS,
+    Additive,
     CallableKernel,
     EvalCounter,
     KernelRows,
@@ -40,6 +41,10 @@ INSTANCES = {
     **{f"{name} far": kernel for name, kernel in with_metric(40.0).items()},
     "laplacian": Laplacian(0.2),
     "laplacian per feature": Laplacian(np.linspace(0.05, 0.6, D)),
+    "additive": Additive(0.1),
+    "additive laplacian per feature": Additive(np.linspace(0.05, 0.6, D), "laplacian", interaction=0.3),
+    "additive matern32 groups": Additive(0.2, "matern32", [1, 3, 1], [1.0, 0.5, 3.0]),
+    "additive rational_quadratic": Additive(np.linspace(0.05, 0.6, D), "rational_quadratic", shares=[0, 1, 1, 1, 2]),
     "poly": Polynomial(3, 0.5, 1.0),
     "poly of degree 1": Polynomial(1, 2.0, -1.0),
     "linear": Linear(),
@@ -276,7 +281,7 @@ def test_the_file_form_gives_the_kernel_back(name):
 def test_derivatives_are_those_of_the_values(name):
     kernel, (X, Z, values) = INSTANCES[name], problem(name, 0)
     if not kernel.has_gradient:
-        assert name.split()[0] in ("laplacian", "precomputed", "callable")
+        assert name.split()[0] in ("laplacian", "precomputed", "callable", "additive")
         return
     Z, values, step = Z[:20], values[:, :20], 1e-5
     for wrap in (np.asarray, sp.csr_array):
@@ -323,7 +328,9 @@ def test_user_data_stay_as_they_are(case):
     assert as_rows(case.X).in_memory == (case.container != "memmap")
 
 
-@pytest.mark.parametrize("kernel", [KERNELS[name] for name in OF_DISTANCES], ids=OF_DISTANCES)
+@pytest.mark.parametrize(
+    "kernel", [*(KERNELS[name] for name in OF_DISTANCES), Additive], ids=lambda kernel: kernel.name
+)
 def test_gammas_are_an_array_and_one_gamma_is_a_number(kernel):
     given = np.array([0.5, 2.0])
     several = kernel(given)

@@ -176,7 +176,7 @@ def test_every_kind_of_labels_is_among_them():
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kernel", [*OF_DISTANCES, "sigmoid"])
+@pytest.mark.parametrize("kernel", [*OF_DISTANCES, "additive", "sigmoid"])
 def test_own_functions_hold_from_tiny_to_huge_arguments(kernel, dtype, tmp_path):
     """Distances from 0 to where the exponential underflows, and a sigmoid at both of its ends."""
     X = np.concatenate([-np.logspace(3, -5, 40), [0.0], np.logspace(-5, 3, 40)])[:, None]

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from itertools import chain, combinations, pairwise, product
+from itertools import accumulate, chain, combinations, pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,22 @@ from slimsvm.estimators._shared.saving import plain_model_of
 PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "json.md"
 
 
+def additive_value(kernel, x, z):
+    widths = kernel["widths"] or [1] * len(x)
+    shares = kernel["shares"] or [1.0] * len(widths)
+    gamma = kernel["gamma"] if isinstance(kernel["gamma"], list) else [kernel["gamma"]] * len(x)
+
+    def of_columns(lo, hi, factor):
+        own = {"name": kernel["family"], "gamma": [factor * g for g in gamma[lo:hi]]}
+        return kernel_value({"kernel": own}, x[lo:hi], z[lo:hi])
+
+    ends = list(accumulate(widths))
+    terms = [of_columns(end - width, end, len(widths)) for end, width in zip(ends, widths, strict=True)]
+    mean = math.fsum(share * term for share, term in zip(shares, terms, strict=True)) / math.fsum(shares)
+    whole = kernel["interaction"]
+    return (1 - whole) * mean + whole * of_columns(0, len(x), 1)
+
+
 def kernel_value(model, x, z):
     kernel = model["kernel"]
     if kernel["name"] == "precomputed":
@@ -27,6 +43,8 @@ def kernel_value(model, x, z):
     if kernel["name"] in ("poly", "sigmoid"):
         inner = kernel["gamma"] * math.fsum(a * b for a, b in zip(x, z, strict=True)) + kernel["coef0"]
         return math.tanh(inner) if kernel["name"] == "sigmoid" else inner ** kernel["degree"]
+    if kernel["name"] == "additive":
+        return additive_value(kernel, x, z)
     gamma = kernel["gamma"] if isinstance(kernel["gamma"], list) else [kernel["gamma"]] * len(x)
     terms = list(zip(gamma, x, z, strict=True))
     if kernel["name"] == "laplacian":

@@ -90,7 +90,7 @@ def test_probabilities_of_scores_from_tiny_to_huge(dtype, tmp_path):
 
 
 @pytest.mark.turns("n")
-@pytest.mark.parametrize("kernel", OF_DISTANCES)
+@pytest.mark.parametrize("kernel", [*OF_DISTANCES, "additive"])
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_any_number_of_rows(kernel, n, tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)

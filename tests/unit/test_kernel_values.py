@@ -51,7 +51,7 @@ def test_what_kernels_can_do_is_listed_by_name():
 
 
 def test_unknown_kernel_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"unknown kernel 'rfb'; known kernels: callable, laplacian, .*rbf, sigmoid"):
+    with pytest.raises(ValueError, match=r"unknown kernel 'rfb'; known kernels: additive, callable, lap.*rbf, sigmoid"):
         get_kernel("rfb")
     with pytest.raises(TypeError, match="kernel must be a name, a Kernel object or a function, got 3"):
         get_kernel(3)

@@ -158,7 +158,7 @@ def fixed_point(model: PlainModel) -> FixedPointModel:
         The kernel is none of exponentials, or the vectors lie too far apart for 15 bits.
     """
     kernel = model.kernel
-    if model.is_one_product or not kernel.is_exponential:
+    if kernel.form not in LARGEST or not kernel.is_exponential:
         raise ValueError(
             f"int16 headers are for the RBF kernel and the Laplacian one, found {kernel.name}: take float32"
         )

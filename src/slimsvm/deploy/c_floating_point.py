@@ -53,6 +53,28 @@ static inline float NAME_kernel(const float *x, const float *z)
     {result};
 }}
 """
+KERNEL_OF_TERMS = """
+/* A term of the kernel. */
+static inline float NAME_term(float sum)
+{{
+    {result};
+}}
+
+static inline float NAME_kernel(const float *x, const float *z)
+{{
+    float value = 0.0f, all = 0.0f;
+    int f = 0, t;
+    for (t = 0; t < NAME_N_TERMS; ++t) {{
+        float sum = 0.0f;
+        for (; f < NAME_ends[t]; ++f) {{
+            {step}
+        }}
+        all += sum;
+        value += NAME_shares[t] * NAME_term(sum);
+    }}
+    {end};
+}}
+"""
 SCORES_OF_VECTORS = """
 /* Writes the NAME_N_OUTPUTS scores of the row x of NAME_N_FEATURES features. */
 static inline void NAME_scores(const float *x, float *scores)
@@ -89,7 +111,9 @@ def floating_point_text(model: PlainModel, dtype: str) -> str:
     for name, (values, shape) in _arrays(model, dtype).items():
         if name == "vectors":
             text += f"#define NAME_N_VECTORS {len(model.coef)}\n"
-        text += array(name, values, shape, dtype)
+        if name == "ends":
+            text += f"#define NAME_N_TERMS {len(values)}\n"
+        text += array(name, values, shape, "int32" if name == "ends" else dtype)
     scale, scaled = "", ""
     if model.scaling is not None:
         names = _scaling_arrays(model.scaling, dtype)
@@ -114,6 +138,10 @@ def _arrays(model: PlainModel, dtype: str) -> dict[str, tuple[Array, str]]:
     arrays["intercept"] = model.intercept, "[NAME_N_OUTPUTS]"
     if model.vectors is not None and np.ndim(model.kernel.gamma):
         arrays["gamma"] = model.kernel.gamma, "[NAME_N_FEATURES]"
+    if model.kernel.form == "terms":
+        ends = model.kernel.offsets(model.n_features)[1:]
+        arrays["ends"] = ends, "[NAME_N_TERMS]"
+        arrays["shares"] = model.kernel.term_shares(len(ends)), "[NAME_N_TERMS]"
     scaling = {} if model.scaling is None else _scaling_arrays(model.scaling, dtype)
     return arrays | {name: (values, "[NAME_N_FEATURES]") for name, values in scaling.items()}
 
@@ -132,7 +160,9 @@ def _functions(model: PlainModel, dtype: str) -> str:
     """The kernel and the scores, in float; numbers have the type's digits."""
     if model.vectors is None:
         return SCORES_OF_WEIGHTS
-    step, factor = _sum_of(model)
+    if model.kernel.form == "terms":
+        return _functions_of_terms(model, dtype)
+    step, factor = _sum_of(model.kernel)
     f = _CFunctions(dtype)
     z = f.number("sum", factor)
     if model.kernel.form == "products":
@@ -143,9 +173,22 @@ def _functions(model: PlainModel, dtype: str) -> str:
     return "".join(f.helpers.values()) + kernel + SCORES_OF_VECTORS
 
 
-def _sum_of(model: PlainModel) -> tuple[str, float]:
+def _functions_of_terms(model: PlainModel, dtype: str) -> str:
+    """The same of a kernel that is a sum of terms, all with the formula of its family."""
+    kernel, f = model.kernel, _CFunctions(dtype)
+    base, n_terms = kernel.base, len(kernel.offsets(model.n_features)) - 1
+    step, factor = _sum_of(base)
+    f.statements.append(f"return {base.formula(f.number('sum', factor * n_terms), f).text}")
+    end = "return value"
+    if kernel.interaction:
+        whole = number(kernel.interaction, dtype)
+        end += f" + {whole} * NAME_term(all * {number(1.0 / n_terms, dtype)})"
+    text = KERNEL_OF_TERMS.format(step=step.replace("\n", "\n    "), result=";\n    ".join(f.statements), end=end)
+    return "".join(f.helpers.values()) + text + SCORES_OF_VECTORS
+
+
+def _sum_of(kernel: Any) -> tuple[str, float]:
     """The term that the loop over features adds to ``sum``, and the factor from ``sum`` to z, up to a constant."""
-    kernel = model.kernel
     weight, gamma = (" * NAME_gamma[f]", 1.0) if np.ndim(kernel.gamma) else ("", float(kernel.gamma))
     difference = "const float difference = x[f] - z[f];\n        sum += "
     absolute = "(difference < 0.0f ? -difference : difference)"
@@ -282,14 +325,33 @@ def _scaled_float32(scaling: Scaling, X: Array) -> Array:
 def _kernel_values_float32(model: PlainModel, x: Array) -> Array:
     """NAME_kernel of rows and vectors, a feature at a time."""
     single, Z, kernel = np.float32, model.dense_vectors().astype(np.float32), model.kernel
+    if kernel.form == "terms":
+        return _values_of_terms_float32(model, x)
     weights = np.broadcast_to(np.asarray(kernel.gamma if np.ndim(kernel.gamma) else 1.0, single), (model.n_features,))
     total = np.zeros((len(x), len(Z)), single)
     for f in range(model.n_features):
         total += ADDED[kernel.form](x[:, f : f + 1], Z[:, f]) * weights[f]
-    z = _Float32Number(total, _sum_of(model)[1])
+    z = _Float32Number(total, _sum_of(kernel)[1])
     if kernel.form == "products":
         z = _Float32Number(z.array + single(kernel.coef0))
     return kernel.formula(z, FLOAT32).array
+
+
+def _values_of_terms_float32(model: PlainModel, x: Array) -> Array:
+    """NAME_kernel of a sum of terms."""
+    single, Z, kernel = np.float32, model.dense_vectors().astype(np.float32), model.kernel
+    offsets, base = kernel.offsets(model.n_features), kernel.base
+    shares, factor = kernel.term_shares(len(offsets) - 1), _sum_of(base)[1] * (len(offsets) - 1)
+    weights = np.broadcast_to(np.asarray(base.gamma if np.ndim(base.gamma) else 1.0, single), (model.n_features,))
+    value, whole = np.zeros((len(x), len(Z)), single), np.zeros((len(x), len(Z)), single)
+    for share, lo, hi in zip(shares, offsets, offsets[1:]):
+        total = np.zeros_like(value)
+        for f in range(lo, hi):
+            total += ADDED[base.form](x[:, f : f + 1], Z[:, f]) * weights[f]
+        whole += total
+        value += single(share) * base.formula(_Float32Number(total, factor), FLOAT32).array
+    of_all = base.formula(_Float32Number(whole * single(1.0 / len(shares)), factor), FLOAT32)
+    return value + single(kernel.interaction) * of_all.array
 
 
 # What a feature adds to the sum of a kernel.

@@ -57,12 +57,12 @@ static inline void NAME_add_power(float exponent, float *most, float *sum)
 }}
 """
 
-TYPES = {"float32": "float", "float64": "double", "int16": "int16_t"}
+TYPES = {"float32": "float", "float64": "double", "int16": "int16_t", "int32": "int32_t"}
 
 
 def number(value: float, dtype: str = "float32") -> str:
     """A constant of C: the shortest that is the same float32 or float64, or a whole number."""
-    if dtype == "int16":
+    if dtype in ("int16", "int32"):
         return str(int(value))
     with np.errstate(over="ignore"):
         rounded = np.dtype(dtype).type(value)

@@ -12,7 +12,9 @@ rows (probes.py) and outputs.
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable
+from functools import reduce
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -31,7 +33,7 @@ from slimsvm.deploy.onnx_numbers import (
     points_of,
     said_of_errors,
 )
-from slimsvm.deploy.plain_model import PlainModel, describe, texts, whole_numbers
+from slimsvm.deploy.plain_model import PlainModel, describe, of_term, texts, whole_numbers
 from slimsvm.deploy.probes import check_rows_in_float32, rows_type
 from slimsvm.kernels.kernel_form import Expression
 from slimsvm.whole_file import write_whole
@@ -212,6 +214,8 @@ def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
         return rows
     if kernel.form == "columns":
         return graph.op("Gather", rows, graph.constant(model.vectors[:, 0].astype(np.int64)), axis=1)
+    if kernel.form == "terms":
+        return _sum_of_terms(graph, model, rows)
     if kernel.form == "products":
         z = graph.op("Gemm", rows, graph.constant(kernel.gamma * model.dense_vectors()),
                      graph.constant(np.array([kernel.coef0])), transB=1)  # fmt: skip
@@ -221,6 +225,16 @@ def _kernel_values(graph: Graph, model: PlainModel, rows: str) -> str:
         z = Z_OF[kernel.form](graph, graph.op("Sub", scaled, graph.constant(form.centre)), form)
     z = z if graph.numbers == graph.values else graph.cast(z, graph.values)
     return kernel.formula(Node(graph, z, graph.values), GRAPH).name
+
+
+def _sum_of_terms(graph: Graph, model: PlainModel, rows: str) -> str:
+    """Σ_t share_t k_t of the columns of each term."""
+    columns, values = np.arange(model.n_features), list[Node]()
+    for term in model.kernel.terms(model.n_features):
+        own = graph.op("Gather", rows, graph.constant(columns[term.columns]), axis=1)
+        of_columns = _kernel_values(graph, of_term(model, term), own)
+        values.append(Node(graph, of_columns, graph.values) * term.share)
+    return reduce(operator.add, values).name
 
 
 class Node(Expression):

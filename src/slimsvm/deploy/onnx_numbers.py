@@ -11,12 +11,12 @@ largest coefficients need float64.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from slimsvm.deploy.plain_model import PlainModel
+from slimsvm.deploy.plain_model import PlainModel, of_term
 from slimsvm.deploy.probes import GOOD_SHARE, errors_on, folded, probes, share_of_error
 from slimsvm.kernels.kernel_form import NUMPY
 
@@ -145,14 +145,7 @@ def _scores_of_part(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
     rows = rows.astype(real)
     if model.scaling is not None:
         rows = model.scaling.in_type(real).rows(rows)
-    if model.kernel.form == "products":
-        z = rows @ (model.kernel.gamma * model.dense_vectors()).astype(real).T + real(model.kernel.coef0)
-    else:
-        form = distances_of(model)
-        if form.scale is not None:
-            rows = rows * form.scale.astype(real)
-        z = Z_IN[model.kernel.form](rows - form.centre.astype(real), form)
-    values = model.kernel.formula(z.astype(numbers.values), NUMPY)
+    values = _values_in(model, rows, numbers)
     if numbers.sums == np.float64:
         return values.astype(np.float64) @ model.coef + model.intercept
     n_parts = parts_of_sums(model.n_outputs)
@@ -160,6 +153,25 @@ def _scores_of_part(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
     for j, coef in enumerate(model.coef.astype(np.float32)):
         sums[:, j % n_parts] += values[:, j : j + 1] * coef
     return sums.sum(axis=1, dtype=np.float64) + model.intercept
+
+
+def _values_in(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
+    """Kernel values of scaled rows, in the type that they have in the graph."""
+    real, kernel = rows.dtype.type, model.kernel
+    if kernel.form == "terms":
+        of_terms = (
+            np.dtype(numbers.values).type(term.share) * _values_in(of_term(model, term), rows[:, term.columns], numbers)
+            for term in kernel.terms(model.n_features)
+        )
+        return reduce(np.add, of_terms)
+    if kernel.form == "products":
+        z = rows @ (kernel.gamma * model.dense_vectors()).astype(real).T + real(kernel.coef0)
+    else:
+        form = distances_of(model)
+        if form.scale is not None:
+            rows = rows * form.scale.astype(real)
+        z = Z_IN[kernel.form](rows - form.centre.astype(real), form)
+    return kernel.formula(z.astype(numbers.values), NUMPY)
 
 
 def _minus_magnitudes(rows: Array, form: Distances) -> Array:

@@ -33,7 +33,8 @@ FAR = 1e7
 PARTS = [
     ("coef", "f", 2), ("intercept", "f", 1), ("plain", "f", 1), ("basis", "fiu", 2), ("basis_data", "f", 1),
     ("basis_indices", "iu", 1), ("basis_indptr", "iu", 1), ("features", "iu", 1), ("kernel_gamma", "f", 1),
-    ("classes", "biufU", 1), ("calibration", "f", 2), ("nonconformity", "f", 1), ("nonconformity_classes", "u", 1),
+    ("kernel_shares", "f", 1), ("kernel_widths", "iu", 1), ("classes", "biufU", 1), ("calibration", "f", 2),
+    ("nonconformity", "f", 1), ("nonconformity_classes", "u", 1),
     *((f"scaling_{name}", "f", 1) for name in Scaling._fields),
 ]  # fmt: skip
 # Vectors on which a shipped form's errors are measured.
@@ -170,7 +171,20 @@ class PlainModel:
             return X
         if self.kernel.form == "columns":
             return X[:, Z[:, 0].astype(np.int64)]
-        return self.kernel.formula(Z_OF[self.kernel.form](self.kernel, X, Z), NUMPY)
+        if self.kernel.form == "terms":
+            terms = self.kernel.terms(self.n_features)
+            return sum(
+                term.share * _formula_values(term.kernel, X[:, term.columns], Z[:, term.columns]) for term in terms
+            )
+        return _formula_values(self.kernel, X, Z)
+
+
+def of_term(model: PlainModel, term: Any) -> PlainModel:
+    """What a term of the kernel adds to the scores of scaled rows: a model of the term's columns."""
+    vectors = model.dense_vectors()[:, term.columns]
+    coef, intercept = term.share * model.coef, np.zeros(model.n_outputs)
+    return replace(model, kernel=term.kernel, n_features=vectors.shape[1], vectors=vectors, coef=coef,
+                   intercept=intercept, scaling=None)  # fmt: skip
 
 
 def describe(model: PlainModel) -> str:
@@ -185,6 +199,10 @@ def describe(model: PlainModel) -> str:
 
 # Kernels that a model can have without training code.
 KERNELS = {name: kernel for name, kernel in EVERY_KERNEL.items() if kernel.form is not None}
+
+
+def _formula_values(kernel: Any, X: Array, Z: Array) -> Array:
+    return kernel.formula(Z_OF[kernel.form](kernel, X, Z), NUMPY)
 
 
 def _products(kernel: Any, X: Array, Z: Array) -> Array:
@@ -244,7 +262,13 @@ def _narrowed(
 ) -> tuple[Array, dict[str, Any], dict[str, Array]] | None:
     """The columns of wide sparse vectors or weights, and the file's parts with these alone; None of others."""
     width, name = header["fitted"]["n_features_in_"], "features" if "weights" in header else "basis_indices"
-    is_plain = "scaling" not in header and "kernel_gamma" not in arrays and not header["params"].get("window", 0)
+    knows_columns = KERNELS[header["kernel"]["kernel"]].form == "terms"
+    is_plain = (
+        not knows_columns
+        and "scaling" not in header
+        and "kernel_gamma" not in arrays
+        and not header["params"].get("window", 0)
+    )
     if width <= WIDE_FEATURES or name not in arrays or not is_plain or _feature_names(header) is not None:
         return None
     found = arrays[name]
@@ -340,6 +364,8 @@ def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
     width = 1 if model.kernel.form == "columns" else model.n_features
     if np.ndim(getattr(model.kernel, "gamma", 0.0)):
         feature_gamma(model.kernel.gamma, model.n_features)
+    if model.kernel.form == "terms":
+        model.kernel.offsets(model.n_features)
     n_vectors = len(arrays["features"]) if model.vectors is None else model.vectors.shape[0]
     k = 0 if model.classes is None else len(model.classes)
     n_outputs = {"classes": k, "labels": k, "sequences": k, "pairs": k * (k - 1) // 2}.get(model.kind, 1)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS
-from slimsvm.deploy.plain_model import PROBES, PlainModel
+from slimsvm.deploy.plain_model import PROBES, PlainModel, of_term
 
 Array = np.ndarray
 
@@ -182,6 +182,11 @@ def folded(model: PlainModel) -> tuple[Array, Array, Array]:
 def _step_aside(model: PlainModel) -> Array:
     """A step of about length 1 as the kernel measures it, or of a thousandth of each feature's mean magnitude."""
     d = model.n_features
+    if model.kernel.form == "terms":
+        step = np.zeros(d)
+        for term in reversed(model.kernel.terms(d)):  # the product comes first: steps of single terms replace its own
+            step[term.columns] = _step_aside(of_term(model, term))
+        return step
     signs = 1.0 - 2.0 * (np.arange(d) % 2)
     if model.kernel.form == "products":
         return 1e-3 * signs * np.abs(model.dense_vectors()).mean(axis=0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
+    from slimsvm.kernels.additive import Additive as Additive
     from slimsvm.kernels.features import FeatureRows as FeatureRows
     from slimsvm.kernels.inner_product import Linear as Linear
     from slimsvm.kernels.inner_product import Polynomial as Polynomial
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = homes_of(
     {
+        "additive": ["Additive"],
         "features": ["FeatureRows"],
         "inner_product": ["Linear", "Polynomial", "Sigmoid"],
         "kernel": ["FoldedKernel", "Kernel"],

@@ -104,9 +104,10 @@ class Kernel(ABC):
         preimage is a fixed point.
     is_inner_product : bool
         False if it need not be positive semidefinite, so that models have no distance (`Sigmoid`).
-    form : {"products", "squares", "absolute", "columns"} or None
+    form : {"products", "squares", "absolute", "columns", "terms"} or None
         What values come of where a model is scored without this class: see `FoldedKernel`; "columns" are values
-        themselves (`Precomputed`). None: only `block` knows.
+        themselves (`Precomputed`), "terms" sums of kernels with one of the other forms (`Additive`). None: only `block`
+        knows.
 
     Examples
     --------
@@ -150,6 +151,14 @@ class Kernel(ABC):
         -------
         ndarray of shape (b, k)
         """
+
+    def prepared(self, Z: Any, dtype: Any) -> Any:
+        """What `values` takes of the vectors Z: what is the same for all rows is done here."""
+        return Z
+
+    def values(self, X: Any, points: Any, dtype: Any, n_jobs: int | None) -> np.ndarray:
+        """`block` of rows and of what `prepared` made of vectors, with so many threads."""
+        return self.block(X, points, dtype)
 
     def scores(
         self, X: Any, Z: Any, coef: np.ndarray, dtype: Any = np.float64, n_jobs: int | None = None
@@ -224,7 +233,29 @@ class Kernel(ABC):
         raise TypeError(f"{cls.__name__} does not define from_header")
 
 
-class FoldedKernel(Kernel):
+class ParametricKernel(Kernel):
+    """A kernel whose parameters, numbers, texts and arrays, are all that a model file has to say of it."""
+
+    def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Numbers and texts as JSON values, arrays as arrays named ``kernel_*``; None is left out."""
+        header: dict[str, Any] = {"kernel": self.name}
+        arrays = {}
+        for key, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                arrays[f"kernel_{key}"] = value
+            elif value is not None:
+                header[key] = value
+        return header, arrays
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
+        """The kernel with these parameters."""
+        values = {key: value for key, value in header.items() if key != "kernel"}
+        values |= {key.removeprefix("kernel_"): value for key, value in arrays.items() if key.startswith("kernel_")}
+        return cls(**values)
+
+
+class FoldedKernel(ParametricKernel):
     """A kernel that is a map of one number z: fast, dense and CSR, by its `folding`; and shipped, by its `formula`.
 
     Attributes
@@ -287,24 +318,6 @@ class FoldedKernel(Kernel):
 
         rows = KernelRows.for_basis(Unmapped(self), X, Z, dtype=np.float64, n_jobs=n_jobs)
         return self.folding(X.shape[1]).map_with_slopes(rows.block(rows.points_of(Z)))
-
-    def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Numbers as JSON values, arrays as arrays named ``kernel_*``."""
-        header: dict[str, Any] = {"kernel": self.name}
-        arrays = {}
-        for key, value in vars(self).items():
-            if isinstance(value, np.ndarray):
-                arrays[f"kernel_{key}"] = value
-            else:
-                header[key] = value
-        return header, arrays
-
-    @classmethod
-    def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
-        """The kernel with these numbers and arrays as parameters."""
-        values = {key: value for key, value in header.items() if key != "kernel"}
-        values |= {key.removeprefix("kernel_"): value for key, value in arrays.items() if key.startswith("kernel_")}
-        return cls(**values)
 
 
 @dataclass(frozen=True)

@@ -233,7 +233,7 @@ class KernelRows(Sized):
         """Any vectors as basis points: ndarray of shape (k, d) or CSR."""
         basis = self.kernel.check_basis(basis, self.n_features)
         if self._folding is None:
-            return Points(basis, basis.shape[0])
+            return Points(basis, basis.shape[0], data=self.kernel.prepared(basis, self.dtype))
         if self.rows.is_sparse:
             return points_for_csr(self._folding, basis, self.dtype)
         return points_for_dense(self._folding, basis, self.centre, self.dtype)

@@ -82,8 +82,8 @@ class Points:
     ----------
     form : int
         Which product they are laid out for: INNER, … of `slimsvm.core`; -1 for none.
-    data : core.Structure (points) or None
-        What compiled code reads.
+    data : core.Structure (points), or another object
+        What compiled code reads; of a kernel without folding what its `Kernel.prepared` made.
     far : int64 ndarray
         Positions of those that are far from the centre: their values with rows that are, too, are not what they should.
     """
@@ -390,17 +390,18 @@ class RawRows(Operand):
     def __init__(self, kernel: Any, raw: Block, dtype: np.dtype):
         self.kernel, self.raw, self.dtype = kernel, raw, dtype
 
-    def _values(self, points: Points) -> np.ndarray:
+    def _values(self, points: Points, n_jobs: int) -> np.ndarray:
         with one_blas_thread():
-            return np.require(self.kernel.block(self.raw, points.raw, self.dtype), self.dtype, ["C", "W", "A"])
+            values = self.kernel.values(self.raw, points.data, self.dtype, n_jobs)
+            return np.require(values, self.dtype, ["C", "W", "A"])
 
     def scores(
         self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
         """Set out to sums over segments of points, for all rows of the block."""
-        K = self._values(points)
+        K = self._values(points, n_jobs)
         core.sum_rows(K=K, coef=np.ascontiguousarray(coef.T, K.dtype), offsets=segments, out=out)
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
         """Set out to kernel values of all rows of the block."""
-        out[:] = self._values(points)
+        out[:] = self._values(points, n_jobs)

@@ -7,12 +7,14 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, cast
 
-from slimsvm.kernels import inner_product, shift_invariant, user_kernels
+from slimsvm.kernels import additive, inner_product, shift_invariant, user_kernels
 from slimsvm.kernels.kernel import Kernel
 from slimsvm.kernels.user_kernels import CallableKernel
 
 KERNELS: dict[str, type[Kernel]] = {
-    kernel.name: kernel for module in (shift_invariant, inner_product, user_kernels) for kernel in module.KERNELS
+    kernel.name: kernel
+    for module in (shift_invariant, additive, inner_product, user_kernels)
+    for kernel in module.KERNELS
 }
 USUAL_PARAMS = frozenset(("gamma", "degree", "coef0"))
 

@@ -3,6 +3,7 @@
 Every function draws on the axes it is given, or on a new figure, and returns the axes.
 """
 
+from slimsvm.plots.curves import Curve, additive_curves, plot_curves
 from slimsvm.plots.explanations import plot_explanation
 from slimsvm.plots.fits import (
     plot_basis_images,
@@ -14,9 +15,12 @@ from slimsvm.plots.fits import (
 )
 
 __all__ = [
+    "Curve",
+    "additive_curves",
     "plot_basis_images",
     "plot_basis_size",
     "plot_convergence",
+    "plot_curves",
     "plot_decision_surface",
     "plot_explanation",
     "plot_means",

@@ -374,13 +374,21 @@ def plot_basis_images(estimator: Any, shape: Any = None, *, max_images: int = 10
 
 def axes_for(ax: Any) -> Any:
     """The given axes, or the axes of a new figure."""
-    if ax is not None:
-        return ax
+    return _pyplot().subplots()[1] if ax is None else ax
+
+
+def figure_for(figure: Any, size: tuple[float, float]) -> Any:
+    """The given figure, or a new one of this size, laid out so that nothing is cut off."""
+    return _pyplot().figure(figsize=size, layout="constrained") if figure is None else figure
+
+
+def _pyplot() -> Any:
+    """The part of matplotlib that makes figures."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'slimsvm[plots]'") from error
-    return plt.subplots()[1]
+    return plt
 
 
 def check_count(name: str, value: Any) -> None:
