@@ -294,6 +294,7 @@ struct slimsvm_sum_terms_call {
     int64_t n_values;        // numbers in the panels
     int64_t n_terms;         // terms
     int64_t n_offsets;       // terms + 1
+    int64_t stride;          // distance of rows of the result
     int64_t is_absolute;     // whether z is of absolute differences; SLIMSVM_EXP2 only
     int64_t code;            // map, SLIMSVM_EXP2, ..._MATERN32 or ..._RATIONAL
     double whole;            // share of the map of all features
@@ -304,7 +305,7 @@ struct slimsvm_sum_terms_call {
     const void* panels;      // real (n_values)
     const int64_t* offsets;  // (n_offsets) offsets to d
     const double* shares;    // (n_terms)
-    void* out;               // real (n, k)
+    void* out;               // real (n, k : stride)
 };
 
 /* Scores and labels of dense rows as they are, folded on the way, part by part; what is null is not asked for. A label

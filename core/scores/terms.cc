@@ -80,7 +80,7 @@ int32_t sum_terms_of(const struct slimsvm_sum_terms_call& call) {
                 const int64_t size = least(int64_t(PANEL<T>), call.k - q * PANEL<T>);
                 for (int64_t r = 0; r < least(int64_t(TOGETHER), end - i); ++r)
                     for (int64_t j = 0; j < size; ++j)
-                        out[(i + r) * call.k + q * PANEL<T> + j] = numbers[r * PANEL<T> + j];
+                        out[(i + r) * call.stride + q * PANEL<T> + j] = numbers[r * PANEL<T> + j];
             }
     });
     return SLIMSVM_OK;

@@ -104,9 +104,12 @@ def test_float32_keeps_digits_of_rows_far_from_the_origin():
 def test_sparse_rows_are_cut_in_parts(monkeypatch):
     X = sp.random_array((50, 7), density=0.3, rng=np.random.default_rng(0), format="csr")
     whole = Additive(0.2, interaction=0.2).block(X, X)
-    monkeypatch.setattr("slimsvm.kernels.additive.DENSE_NUMBERS", 30)
+    monkeypatch.setattr("slimsvm.kernels.term_points.DENSE_NUMBERS", 30)
     assert np.array_equal(Additive(0.2, interaction=0.2).block(X, X), whole)
     assert np.array_equal(Additive(0.2, interaction=0.2).block(X, X[:0]), np.empty((50, 0)))
+    numbers = np.arange(6).reshape(2, 3)
+    K = Additive(0.2).block(sp.csr_array(numbers), sp.csr_array(numbers))
+    np.testing.assert_allclose(K, Additive(0.2).block(numbers, numbers), rtol=1e-14)
 
 
 def test_an_additive_model_finds_additive_functions_from_few_rows():

@@ -68,7 +68,7 @@ def test_drawn_from_the_largest_to_the_smallest():
     assert len(axes[0].patches) == 3
     assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["red", "green", "blue"]
     assert len(axes[1].get_lines()) == 2
-    assert axes[0].get_legend() is None
+    assert not axes[0].figure.legends
     assert len(plot_curves(model, X, max_columns=2)) == 2
     figure = plt.figure()
     assert {ax.figure for ax in plot_curves(model, X, figure=figure)} == {figure}
@@ -80,9 +80,9 @@ def test_several_outputs_have_a_legend():
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
     model = SVC(kernel=Additive(0.5)).fit(X, y)
     axes = plot_curves(model)
-    labels = [text.get_text() for text in axes[0].get_legend().get_texts()]
+    labels = [text.get_text() for text in axes[0].figure.legends[0].get_texts()]
     assert labels == ["a - b", "a - c", "b - c"]
-    assert plot_curves(model, output="a - c")[0].get_legend() is None
+    assert not plot_curves(model, output="a - c")[0].figure.legends
     with pytest.raises(ValueError, match="output must be one of a - b, a - c, b - c, or its number; found 'd'"):
         plot_curves(model, output="d")
 

@@ -153,12 +153,12 @@ class Kernel(ABC):
         """
 
     def prepared(self, Z: Any, dtype: Any) -> Any:
-        """What `values` takes of the vectors Z: what is the same for all rows is done here."""
+        """What `fill` takes of the vectors Z: what is the same for all rows is done here."""
         return Z
 
-    def values(self, X: Any, points: Any, dtype: Any, n_jobs: int | None) -> np.ndarray:
-        """`block` of rows and of what `prepared` made of vectors, with so many threads."""
-        return self.block(X, points, dtype)
+    def fill(self, X: Any, points: Any, out: np.ndarray, n_jobs: int | None) -> None:
+        """Set out to `block` of rows and of what `prepared` made of vectors, with so many threads."""
+        out[:] = self.block(X, points, out.dtype)
 
     def scores(
         self, X: Any, Z: Any, coef: np.ndarray, dtype: Any = np.float64, n_jobs: int | None = None

@@ -390,18 +390,15 @@ class RawRows(Operand):
     def __init__(self, kernel: Any, raw: Block, dtype: np.dtype):
         self.kernel, self.raw, self.dtype = kernel, raw, dtype
 
-    def _values(self, points: Points, n_jobs: int) -> np.ndarray:
-        with one_blas_thread():
-            values = self.kernel.values(self.raw, points.data, self.dtype, n_jobs)
-            return np.require(values, self.dtype, ["C", "W", "A"])
-
     def scores(
         self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
     ) -> None:
         """Set out to sums over segments of points, for all rows of the block."""
-        K = self._values(points, n_jobs)
+        K = np.empty((rows.n, points.k), self.dtype)
+        self.block(rows, points, K, n_jobs)
         core.sum_rows(K=K, coef=np.ascontiguousarray(coef.T, K.dtype), offsets=segments, out=out)
 
     def block(self, rows: Selection, points: Points, out: np.ndarray, n_jobs: int) -> None:
         """Set out to kernel values of all rows of the block."""
-        out[:] = self._values(points, n_jobs)
+        with one_blas_thread():
+            self.kernel.fill(self.raw, points.data, out, n_jobs)

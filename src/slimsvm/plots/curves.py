@@ -150,7 +150,7 @@ def plot_curves(
     max_columns : int, default=9
         Columns that are drawn.
     figure : matplotlib.figure.Figure or None, default=None
-        The figure to draw on; None makes a new one.
+        The figure to draw on, best one with ``layout="constrained"``; None makes a new one.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def plot_curves(
         if i % across == 0:
             ax.set_ylabel("added to the score")
     if len(outputs) > 1:
-        axes[0].legend()
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=MOST_ACROSS)
     return axes[: len(shown)]
 
 
