@@ -147,33 +147,36 @@ void kernel_values_of_tile(const Model& model, const Folded<T>* folded, int64_t 
     }
 }
 
-// values += share * map(z), for n rows; z is lost.
+// sums += factor * values, of n numbers that fill whole vectors.
 template <class T>
-void add_map(const Model& model, double share, int64_t n, T* z, T* values) {
-    if (share == 0.0) return;
-    for (int64_t r = 0; r < n; ++r) map_row(model, 0.0, z + r * model.n_padded);
-    for (int64_t j = 0; j < n * model.n_padded; ++j) values[j] += T(share) * z[j];
+SLIMSVM_INLINE void add_times(T factor, const T* values, T* sums, int64_t n) {
+    for (int64_t j = 0; j < n; j += LANES<T>) store<T>(sums + j, load<T>(sums + j) + factor * load<T>(values + j));
 }
 
-// Kernel values that are sums of terms, all from differences.
+// Kernel values that are sums of terms, all from differences. Compiled for size: all that takes time is called.
 template <class T>
-void sum_terms_of_tile(const Model& model, Memory<T>& memory, const Folded<T>* folded, int64_t n) {
-    const int64_t size = n * model.n_padded;
+SLIMSVM_SMALL void sum_terms_of_tile(const Model& model, Memory<T>& memory, const Folded<T>* folded, int64_t n) {
+    const int64_t size = n * model.n_padded, n_terms = model.shares.size();
     const T* base = numbers<T>(model.base);
-    T *values = memory.kernel_values, *term = memory.term, *all = memory.all;
+    T *values = memory.kernel_values, *all = memory.all;
     for (int64_t j = 0; j < size; ++j) values[j] = all[j] = 0;
-    for (int64_t t = 0; t + 1 < model.terms.size(); ++t) {
-        const int64_t lo = model.terms[t], hi = model.terms[t + 1];
-        const T* rows[ROWS];
-        for (int64_t r = 0; r < ROWS; ++r) rows[r] = folded[r < n ? r : 0].row + lo;
-        if (model.step == predict::Step::ABSOLUTE)
-            sums_of_tile<T, Manhattan>(model, rows, n, lo, hi, base, term);
-        else
-            sums_of_tile<T, SquaredDistance>(model, rows, n, lo, hi, base, term);
-        for (int64_t j = 0; j < size; ++j) all[j] += T(model.ratio) * term[j];
-        add_map(model, model.shares[t], n, term, values);
+    for (int64_t t = 0; t <= n_terms; ++t) {  // the last one is the map of all together
+        T* z = t < n_terms ? memory.term : all;
+        if (t < n_terms) {
+            const int64_t lo = model.terms[t], hi = model.terms[t + 1];
+            const T* rows[ROWS];
+            for (int64_t r = 0; r < ROWS; ++r) rows[r] = folded[r < n ? r : 0].row + lo;
+            if (model.step == predict::Step::ABSOLUTE)
+                sums_of_tile<T, Manhattan>(model, rows, n, lo, hi, base, z);
+            else
+                sums_of_tile<T, SquaredDistance>(model, rows, n, lo, hi, base, z);
+            add_times(T(model.ratio), z, all, size);
+        }
+        const double share = t < n_terms ? model.shares[t] : model.whole;
+        if (share == 0.0) continue;
+        for (int64_t r = 0; r < n; ++r) map_row(model, 0.0, z + r * model.n_padded);
+        add_times(T(share), z, values, size);
     }
-    add_map(model, model.whole, n, all, values);
 }
 
 // ---------------------------------------------------------------- scores
