@@ -13,6 +13,7 @@ namespace {
 
 // Features and rows of a window beyond these are no model's: products of two of them are numbers.
 constexpr int64_t MOST_FEATURES = int64_t(1) << 40, MOST_WINDOW = 1 << 20;
+constexpr int64_t MOST_COLUMNS = 1 << 14;  // of a sum of terms, whose vectors are dense
 
 bool fails(const char* text) { return error() << text, false; }
 
@@ -153,6 +154,7 @@ const KnownKernel* read_terms(const ModelFile& file, const Json& kernel, Model& 
     if (!(model.whole >= 0.0 && model.whole <= 1.0)) return none("interaction must be a share from 0 to 1");
     const bool is_whole = array && (array.type == 'i' || array.type == 'u') && array.n_axes == 1;
     if (array && !is_whole) return none("kernel_widths must be whole numbers");
+    if (model.width > MOST_COLUMNS) return none("an additive kernel must have no more than 16384 features");
     const int64_t n = array ? array.n_items : model.width;
     if (n < 1 || n > model.width) return none("kernel_widths must add up to the number of features");
     if (!model.terms.make(n + 1)) return none("there is no memory for the model");

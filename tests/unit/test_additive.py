@@ -11,6 +11,7 @@ import naive
 import slimsvm
 from slimsvm import SVC, SVR
 from slimsvm.kernels import RBF, Additive, KernelRows, get_kernel
+from slimsvm.modelfile import read_model, write_model
 
 
 def rows(n=120, d=4, seed=0):
@@ -25,6 +26,7 @@ def rows(n=120, d=4, seed=0):
         ({"widths": []}, "widths must be numbers of columns of the terms, at least 1 each"),
         ({"widths": [1, 0]}, "widths must be numbers of columns"),
         ({"widths": [1.5]}, "widths must be numbers of columns"),
+        ({"widths": [2**62] * 4 + [4]}, "widths must be at most 16,384, found 4,611,686,018,427,387,904"),
         ({"shares": [1.0, -1.0]}, "shares must be finite numbers of the terms, at least 0 and not all 0"),
         ({"shares": [0.0, 0.0]}, "not all 0"),
         ({"shares": [np.nan]}, "finite"),
@@ -158,6 +160,33 @@ def test_a_file_has_the_whole_kernel(tmp_path):
     predictor = slimsvm.load_predictor(tmp_path / "model.slim")
     np.testing.assert_allclose(predictor.decision_function(X), model.decision_function(X), rtol=0, atol=1e-10)
     np.testing.assert_allclose(predictor.predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("family", None, "the kernel has no family"),
+        ("family", "poly", "family must be one of"),
+        ("interaction", "much", "interaction must be a share"),
+        ("kernel_widths", np.array([1, 1]), "widths add up to 2 columns, the rows have 3 features"),
+        ("kernel_widths", np.array([1.0, 2.0]), "the array kernel_widths must not have dtype float64"),
+        ("kernel_shares", np.array([1.0, -1.0]), "shares must be finite numbers of the terms"),
+        ("kernel_shares", np.ones(3), "shares must be one for each term"),
+    ],
+)
+def test_a_file_with_other_terms_is_damaged(entry, value, message, tmp_path):
+    X, path = rows(40, 3), tmp_path / "model.slim"
+    SVC(kernel=Additive(0.3, widths=[1, 2], shares=[1, 3])).fit(X, X[:, 0] > 0).save(path)
+    header, arrays = read_model(path)
+    if entry in arrays:
+        arrays = arrays | {entry: value}
+    else:
+        header["kernel"] = {name: part for name, part in header["kernel"].items() if name != entry or value is not None}
+        header["kernel"] |= {} if value is None else {entry: value}
+    write_model(path, header, arrays)
+    for load in (slimsvm.load, slimsvm.load_predictor):
+        with pytest.raises(slimsvm.ModelFileError, match=message):
+            load(path)
 
 
 @pytest.mark.parametrize("family", ["rbf", "matern32"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -331,12 +331,17 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
     name = kernel["kernel"]
     if name not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, found {name!r}")
-    if "gamma" in parameters_of(name) and not ("gamma" in kernel or "kernel_gamma" in arrays):
+    parameters = parameters_of(name)
+    if "gamma" in parameters and not ("gamma" in kernel or "kernel_gamma" in arrays):
         raise ValueError("the kernel has no gamma")
+    if "family" in parameters and "family" not in kernel:
+        raise ValueError("the kernel has no family")
     width = 1 if KERNELS[name].form == "columns" else fitted["n_features_in_"] * (2 * window + 1)
     shape: Any = arrays["basis"].shape if "basis" in arrays else header.get("basis_shape", header.get("weights"))
     if shape[1] != width:
         raise ValueError(f"vectors of {shape[1]} features do not go with {width}")
+    if KERNELS[name].form == "terms":
+        cast(Any, KERNELS[name].from_header(kernel, arrays)).offsets(width)
     if header["estimator"] in (*CLASSIFIERS, "OrdinalSVC", "SequenceSVM") and "classes" not in arrays:
         raise ValueError("a classifier has no classes")
 
@@ -364,8 +369,6 @@ def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
     width = 1 if model.kernel.form == "columns" else model.n_features
     if np.ndim(getattr(model.kernel, "gamma", 0.0)):
         feature_gamma(model.kernel.gamma, model.n_features)
-    if model.kernel.form == "terms":
-        model.kernel.offsets(model.n_features)
     n_vectors = len(arrays["features"]) if model.vectors is None else model.vectors.shape[0]
     k = 0 if model.classes is None else len(model.classes)
     n_outputs = {"classes": k, "labels": k, "sequences": k, "pairs": k * (k - 1) // 2}.get(model.kind, 1)

@@ -218,6 +218,8 @@ def _check_widths(widths: Any) -> np.ndarray | None:
     found = np.asarray(widths)
     if found.ndim != 1 or not found.size or found.dtype.kind not in "iu" or (found < 1).any():
         raise ValueError(f"widths must be numbers of columns of the terms, at least 1 each, got {widths!r}")
+    if found.max() > MOST_FEATURES:
+        raise ValueError(f"widths must be at most {MOST_FEATURES:,}, found {found.max():,}")
     return _read_only(found.astype(np.int64))
 
 
