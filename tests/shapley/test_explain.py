@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from math import factorial
 
@@ -16,7 +17,7 @@ from fixtures.make_models import MODELS
 from kernel_cases import WITH_FORMULA
 from slimsvm import SVC, SVR, OrdinalSVC, RankSVM, SequenceSVM
 from slimsvm.deploy.plain_model import PlainModel
-from slimsvm.kernels import get_kernel
+from slimsvm.kernels import Additive, get_kernel
 from slimsvm.shapley import explain_scores
 
 KERNELS = {
@@ -32,7 +33,7 @@ EXACT = "rbf", "laplacian", "linear"
 
 
 def test_every_kernel_with_a_formula_is_here():
-    assert set(KERNELS) == set(WITH_FORMULA)
+    assert {*KERNELS, "additive"} == set(WITH_FORMULA)
 
 
 def a_model(kernel, d, gamma=0.3, n_vectors=6, n_outputs=1, kind="regression", **options):
@@ -62,11 +63,14 @@ def value_of(kernel, gamma, vectors, coef, intercept, x, present, background):
 
 def by_coalitions(kernel, gamma, vectors, coef, intercept, x, background):
     """Shapley values (d, n_outputs) by their definition, 2^d coalitions."""
-    d, scores = len(x), {}
-    for size in range(d + 1):
-        for some in combinations(range(d), size):
-            scores[some] = value_of(kernel, gamma, vectors, coef, intercept, x, list(some), background)
-    phi = np.zeros((d, coef.shape[1]))
+    return by_definition(
+        len(x), lambda some: value_of(kernel, gamma, vectors, coef, intercept, x, list(some), background)
+    )
+
+
+def by_definition(d, score_of):
+    scores = {some: score_of(some) for size in range(d + 1) for some in combinations(range(d), size)}
+    phi = np.zeros((d, len(scores[()])))
     for some, score in scores.items():
         for i in set(range(d)) - set(some):
             weight = factorial(len(some)) * factorial(d - len(some) - 1) / factorial(d)
@@ -87,6 +91,27 @@ def test_values_are_those_of_all_coalitions(kernel, d, has_background):
     for x, values in zip(X, found.values, strict=True):
         expected = by_coalitions(kernel, gamma, vectors, coef, model.intercept, x, background)
         np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("has_background", [False, True], ids=["absent", "background"])
+@pytest.mark.parametrize("kernel", [Additive(0.3, "matern32"), Additive(0.2, "laplacian", [2, 1, 2], [1, 0, 3], 0.4)])
+def test_values_of_sums_over_columns_are_those_of_all_coalitions(kernel, has_background):
+    """Without a background an absent feature of a row is that of the vector: its distance is 0."""
+    rng = np.random.default_rng(0)
+    vectors, coef, X = rng.normal(size=(3, 5)), rng.normal(size=(3, 2)), rng.normal(size=(2, 5))
+    model = PlainModel("classes", kernel, 5, vectors, coef, np.zeros(2), np.zeros(0), np.arange(2), {})
+    background = rng.normal(size=(4, 5)) if has_background else None
+
+    def score_of(x, some):
+        present = np.isin(np.arange(5), some)
+        if background is None:
+            return [kernel.block(np.where(present, x, z)[None], z[None])[0, 0] for z in vectors] @ coef
+        return kernel.block(np.where(present, x, background), vectors).mean(axis=0) @ coef
+
+    found = explained(model, X, background)
+    assert found.standard_errors is None
+    for x, values in zip(X, found.values, strict=True):
+        np.testing.assert_allclose(values, by_definition(5, partial(score_of, x)), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("has_background", [False, True], ids=["absent", "background"])
