@@ -14,14 +14,14 @@ PER_FUNCTION = 12  # calls of each function that are kept
 def fits():
     """Functions that fit and predict something small, each by other loops of the core."""
     from slimsvm import SVC
-    from slimsvm.kernels import RBF, Laplacian, Linear, Polynomial, Sigmoid
+    from slimsvm.kernels import RBF, Additive, Laplacian, Linear, Polynomial, Sigmoid
     from slimsvm.model import KernelExpansion
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(70, 3))
     sparse = sp.csr_array(X * (rng.random(X.shape) < 0.5))
     y, y3 = (X[:, 0] * X[:, 1] > 0).astype(int), rng.integers(0, 3, len(X))
-    for kernel in (RBF(0.5), Laplacian(0.5), Polynomial(3, 0.5, 1.0), Linear(), Sigmoid(0.1, 0.0)):
+    for kernel in (RBF(0.5), Laplacian(0.5), Polynomial(3, 0.5, 1.0), Linear(), Sigmoid(0.1, 0.0), Additive(0.5)):
         for rows in (X, X.astype(np.float32), sparse):
             for m, dtype in ((1, "float32"), (3, "float64")):
                 model = KernelExpansion(rows[:20], rng.normal(size=(20, m)), np.zeros(m), np.zeros(0), kernel, dtype)
