@@ -284,13 +284,16 @@ def _square_sums(graph: Graph, rows: str) -> str:
 
 
 def _minus_magnitudes(graph: Graph, rows: str, form: Distances) -> str:
-    """−Σ_f |x_if − z_jf|, vector by vector: all differences at once would be n · n_vectors · d numbers.
+    """−Σ_f |x_if − z_jf|, vector by vector: all differences at once would be n · n_vectors · d numbers. Of one feature,
+    as terms of a sum have, they are n · n_vectors.
 
     The rows go through the loop as its state: sorting a graph's nodes is not to depend on what a loop's body reads.
     """
     import onnx
 
     Z = form.vectors
+    if Z.shape[1] == 1:
+        return graph.op("Neg", graph.op("Abs", graph.op("Sub", rows, graph.constant(Z.T))))
     helper, number, axes = onnx.helper, graph.type_of(graph.numbers), graph.constant(np.array([1]))
     names = "rows", "z", "difference", "absolute", "same_rows", "distance"
     x, z, difference, absolute, same, distance = map(graph.new_name, names)
