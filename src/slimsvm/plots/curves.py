@@ -42,7 +42,7 @@ class Curve:
 
 
 def additive_curves(estimator: Any, X: Any = None) -> tuple[list[Curve], list[str] | None]:
-    """The curves of the columns, and the names of the outputs, None of a single one.
+    """The curves of an additive model's columns, in their order, and the names of the outputs, None of a single one.
 
     The score is the intercept, the curves and their means, and with ``Additive(interaction=...)`` what the product
     kernel adds, which is no curve.
@@ -52,6 +52,10 @@ def additive_curves(estimator: Any, X: Any = None) -> tuple[list[Curve], list[st
     estimator : fitted estimator with ``kernel=Additive(...)``, or pipeline of scalers and such a one
     X : array-like of shape (n_rows, n_features), default=None
         Rows whose range the curves are drawn over, and over which their means are 0. None takes the model's vectors.
+
+    Returns
+    -------
+    (curves, names) : list of Curve, and list of str or None
 
     Raises
     ------
