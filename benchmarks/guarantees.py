@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn import svm
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
 from benchmarks.shared.package_files import file_of
@@ -92,7 +93,7 @@ def cells_of(package: str, file: str) -> tuple[Array, Array]:
     and gaps of numbers are the column's mean.
     """
     lines = file_of(package, file).read_text(encoding="utf-8").splitlines()
-    cells = [re.split(r"\s*[,;\s]\s*", line.strip()) for line in lines if line.strip() and line[0] not in "@%"]
+    cells = [re.split(r"\s*[,;\s]\s*", line.strip()) for line in lines if line.strip() and line[0] not in "@%#"]
     if file.endswith(".csv"):
         del cells[0]
     table = np.array(cells)
@@ -163,9 +164,10 @@ def sets(X: Array, y: Array, X_test: Array, y_test: Array, seed: int, args: argp
     ours = SVC(calibration_size=0.2, random_state=seed).fit(X, y)
     out_of_fold = SVC(calibration_size="out-of-fold").fit(X, y)
     train, held = held_out(ours, len(y))
-    theirs = CalibratedClassifierCV(svm.SVC(), ensemble=False).fit(X[train], y[train])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        folds = list(StratifiedKFold(5).split(X[train], y[train]))  # a number would refuse classes of few rows
+        theirs = CalibratedClassifierCV(svm.SVC(), ensemble=False, cv=folds).fit(X[train], y[train])
         mapie = SplitConformalClassifier(theirs, confidence_level=1 - args.alpha).conformalize(X[held], y[held])
         of_mapie = mapie.predict_set(X_test)[1][:, :, 0]
     of_ours, of_fold = ours.predict_set(X_test, args.alpha), out_of_fold.predict_set(X_test, args.alpha)

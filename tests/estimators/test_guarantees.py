@@ -37,7 +37,7 @@ CLASSIFIERS = {
     "classes": (SVC(solver=Refine(max_basis=12), random_state=0, calibration_size=100), THREE),
     "probability": (SVC(probability=True, calibration_size=0.25), THREE),
     "ordered": (OrdinalSVC(classes=GRADES, calibration_size=0.25), THREE),
-    "cross-trained": (CrossTrainedSVC(random_state=0, calibration_size=0.25), TWO),
+    "cross-trained": (CrossTrainedSVC(C=1.0, first_C=1.0, random_state=0, calibration_size=0.25), TWO),
     "F1": (SVC(loss="f1", calibration_size=0.25), TWO),
 }
 OTHERS = {
@@ -131,7 +131,7 @@ def test_positions_are_those_in_the_x_that_was_given():
     trained = np.setdiff1d(np.flatnonzero(weights), machine.calibration_indices_)
     assert set(machine.support_) <= set(trained)
     np.testing.assert_array_equal(machine.support_vectors_, X[machine.support_])
-    crossed = CrossTrainedSVC(calibration_size=0.25, random_state=0).fit(X, TWO)
+    crossed = CrossTrainedSVC(C=1.0, first_C=1.0, calibration_size=0.25, random_state=0).fit(X, TWO)
     assert not set(crossed.sample_indices_) & set(crossed.calibration_indices_)
     np.testing.assert_array_equal(np.flatnonzero(np.isnan(crossed.margin_mean_)), crossed.calibration_indices_)
 
@@ -482,8 +482,9 @@ def test_alpha_is_a_number_between_0_and_1(alpha):
 
 def test_there_is_nothing_without_calibration_size():
     for machine, method, y in (
-        (SVC(), "predict_set", TWO), (OrdinalSVC(), "predict_set", TWO), (CrossTrainedSVC(), "predict_set", TWO),
-        (SVR(), "predict_interval", VALUE), (OneClassSVM(), "p_values", None),
+        (SVC(), "predict_set", TWO), (OrdinalSVC(), "predict_set", TWO),
+        (CrossTrainedSVC(C=1.0, first_C=1.0), "predict_set", TWO), (SVR(), "predict_interval", VALUE),
+        (OneClassSVM(), "p_values", None),
     ):  # fmt: skip
         assert not hasattr(machine, method)
         with pytest.raises(AttributeError, match=rf"has no {method} without calibration_size: give 0\.2"):
