@@ -13,7 +13,7 @@ import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Kept, Problem
 from slimsvm.parts.rounding import DualPoint
 
 Array = np.ndarray
@@ -61,6 +61,8 @@ class Fit:
         What was tried on rows held out.
     is_too_coarse : bool
         Whether float32 kernel values were too coarse for the problem.
+    kept : Kept or None
+        What the exact solver knows of the rows by then: their scores, and kernel values of few.
     """
 
     model: KernelExpansion
@@ -74,6 +76,7 @@ class Fit:
     solved: Problem | None = None
     trials: list[dict[str, Any]] = field(default_factory=list)
     is_too_coarse: bool = False
+    kept: Kept | None = None
 
     @property
     def n_iter(self) -> int:

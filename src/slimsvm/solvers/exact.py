@@ -445,7 +445,8 @@ class ExactRun(Run):
         state = DualState(self.v.copy(), self.problem.C, self.problem.task, self.problem.examples)
         if not takes_long or self.looked is not None:
             self.kept.put(LAST, (state.v, self.dual.target - self.g))
-        return Fit(model, status, objective, bound, history, counters, state, rows)
+        self.kept.put("kernel rows", self.kernel_rows)
+        return Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept)
 
 
 NEEDS = (

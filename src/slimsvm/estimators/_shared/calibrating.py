@@ -20,13 +20,11 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from itertools import combinations
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.metaestimators import available_if
 
@@ -59,8 +57,9 @@ LARGEST_SCORE = 50.0
 # How strongly u, w and c are pulled to Platt's slope, in units of its inverse square; pairs of classes: to the slope
 # that they share, and b to 0 (docs/experiments/probabilities.md).
 PULL, PULL_OF_BIAS = 4.0, 0.5
-# Newton's method: most iterations and halvings of a step, and the share of the weights that is left of the gradient.
-MOST_ITERATIONS, HALVINGS, LEFT = 50, 12, 1e-8
+# Newton's method: most iterations and halvings of a step, and what the last step promises at most, as a share of the
+# weights: what is left after it is about its square. Rows of a block of columns.
+MOST_ITERATIONS, HALVINGS, LEFT, BLOCK_ROWS = 50, 12, 1e-6, 1 << 14
 # What is rounding's of a value, as a share of it.
 ROUNDING = 1e-12
 # Least slope, and what makes a problem without rows have a solution.
@@ -93,7 +92,7 @@ def out_of_sample(solver: Solver, problem: Problem, fit: Fit) -> tuple[Array, Ar
 def left_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[Array, Array]:
     """Rows and scores in closed form where the fit is the exact solver's, else by a second fit."""
     solved = problem if fit.solved is None else fit.solved
-    is_exact = isinstance(solver, Exact) and fit.basis_rows is not None and solved.kernel.is_inner_product
+    is_exact = isinstance(solver, Exact) and fit.kept is not None and solved.kernel.is_inner_product
     if is_exact and not fit.is_too_coarse:
         rows = some_of_each(codes, solved.settings_of(LeaveOneOutSettings).most_rows, LEAST_OF_CLASS)
         with suppress(np.linalg.LinAlgError), one_blas_thread():  # kernel values of no inner product
@@ -174,19 +173,22 @@ def calibrate(scores: Array, is_first: Array, weights: Array, starts: Array | No
         Where columns of pairs of classes begin, which share what they are pulled to. None: one column.
     """
     weights = weights * (len(weights) / max(weights.sum(), np.finfo(float).tiny))
-    most = LARGEST_SCORE * float(np.median(np.abs(scores))) if len(scores) else 0.0
-    scores = np.clip(scores, -most, most) if most > 0 else scores
-    whole, unit = np.array([0, len(scores)]), float(np.abs(scores).mean()) if len(scores) else 1.0
+    size = np.abs(scores)
+    most = LARGEST_SCORE * float(np.median(size)) if len(scores) else 0.0
+    if most > 0 and float(size.max()) > most:
+        scores = np.clip(scores, -most, most)
+        size = np.abs(scores)
+    whole, unit = np.array([0, len(scores)]), float(size.mean()) if len(scores) else 1.0
     unit = unit if unit > 0 else 1.0  # Newton's method has slopes for scores of about 1
-    line = np.stack([scores / unit, np.ones_like(scores)], axis=1)
+    line = np.stack([scores / unit, np.ones_like(scores)])
     if starts is None:
         targets = smoothed_targets(is_first, weights)
         a, b = newton(line, targets, weights, whole, np.array([[1.0, 0.0]]), [WEAK, WEAK], 1)[0]
-        terms = calibration_terms(scores) / [unit, unit, unit, 1.0]
+        terms = calibration_terms(scores).T / np.array([[unit], [unit], [unit], [1.0]])
         pulls = np.array([PULL, PULL, PULL, 0.0]) / max(a, LEAST_SLOPE) ** 2 + WEAK
         found = newton(terms, targets, weights, whole, np.array([[a, a, 0.0, b]]), pulls, 3)
     else:
-        signed = np.where(is_first, scores, -scores)[:, None] / unit
+        signed = np.where(is_first, line[:1], -line[:1])
         targets = smoothed_targets(np.ones(len(scores), bool), weights)
         a = float(newton(signed, targets, weights, whole, np.ones((1, 1)), [WEAK], 1)[0, 0])
         pulls = [PULL / max(a, LEAST_SLOPE) ** 2, PULL_OF_BIAS]
@@ -207,59 +209,111 @@ def smoothed_targets(is_first: Array, weights: Array) -> Array:
 def newton(
     terms: Array, targets: Array, weights: Array, starts: Array, centre: Array, pulls: Any, n_bounded: int
 ) -> Array:
-    """θ of min Σ ω_i [log(1 + e^{z_i}) − t_i z_i] + ½ Σ_j pull_j (θ_j − centre_j)², z = terms·θ, in each column.
+    """θ of min Σ ω_i [log(1 + e^{z_i}) − t_i z_i] + ½ Σ_j pull_j (θ_j − centre_j)², z = θ·terms, in each column.
 
-    The first ``n_bounded`` of θ are at least 0. Columns stand one after another, from ``starts`` on.
+    The first ``n_bounded`` of θ are at least 0. Columns stand one after another, from ``starts`` on; they are solved
+    for in blocks, whose numbers stay near the processor.
     """
-    theta, pulls, d = centre.copy(), np.asarray(pulls, np.float64), terms.shape[1]
-    column = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    bounded, has_rows = np.arange(d) < n_bounded, np.diff(starts) > 0
+    pulls, theta = np.asarray(pulls, np.float64), centre.copy()
+    least = LEFT * max(1.0, float(weights.sum()))
+    n_columns, first = len(starts) - 1, 0
+    while first < n_columns:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + BLOCK_ROWS, side="right")) - 1)
+        rows, columns = slice(starts[first], starts[last]), slice(first, last)
+        loss = Losses(terms[:, rows], targets[rows], weights[rows], starts[first : last + 1] - starts[first])
+        with one_blas_thread():
+            theta[columns] = descended(loss, centre[columns], pulls, n_bounded, least)
+        first = last
+    return theta
 
-    def sums(values: Array) -> Array:
-        total = np.zeros((len(starts) - 1, *values.shape[1:]))
-        if has_rows.any():
-            total[has_rows] = np.add.reduceat(values, starts[:-1][has_rows], axis=0)
+
+class Losses:
+    """The weighted log loss of some columns, one after another.
+
+    Parameters
+    ----------
+    terms : ndarray of shape (d, n)
+        What log odds are linear in.
+    targets, weights : ndarrays of shape (n,)
+    starts : int64 ndarray of shape (n_columns + 1,)
+    """
+
+    def __init__(self, terms: Array, targets: Array, weights: Array, starts: Array) -> None:
+        self.terms, self.targets, self.weights, self.starts = terms, targets, weights, starts
+        self.sizes = np.diff(starts)
+        self.has_rows = self.sizes > 0
+        self.is_one = len(self.sizes) == 1
+        self.upper = np.triu_indices(len(terms))
+
+    def sums(self, values: Array) -> Array:
+        """The sum of each column, of (…, n)."""
+        total = np.zeros((*values.shape[:-1], len(self.sizes)))
+        if self.has_rows.any():
+            total[..., self.has_rows] = np.add.reduceat(values, self.starts[:-1][self.has_rows], axis=-1)
         return total
 
-    def value(theta: Array) -> Array:
-        z = np.einsum("ij,ij->i", terms, theta[column])
-        losses = np.log1p(np.exp(-np.abs(z))) + np.maximum(z, 0.0) - targets * z
-        return sums(weights * losses) + 0.5 * ((theta - centre) ** 2 @ pulls)
+    def at(self, theta: Array) -> tuple[Array, Array, Array]:
+        """Value, gradient and Hessian of each column, (k,), (k, d) and (k, d, d)."""
+        terms = self.terms
+        z = theta[0] @ terms if self.is_one else (np.repeat(theta.T, self.sizes, axis=1) * terms).sum(axis=0)
+        small = np.exp(-np.abs(z))
+        p = np.where(z < 0, small, 1.0) / (1.0 + small)
+        value = self.weights * (np.log1p(small) + np.maximum(z, 0.0) - self.targets * z)
+        slope = self.weights * (p - self.targets)
+        curved = terms * (self.weights * p * (1.0 - p))
+        if self.is_one:
+            return value.sum(keepdims=True), (terms @ slope)[None], (curved @ terms.T)[None]
+        i, j = self.upper
+        hessian = np.empty((len(self.sizes), len(terms), len(terms)))
+        hessian[:, i, j] = hessian[:, j, i] = self.sums(curved[i] * terms[j]).T
+        return self.sums(value), self.sums(terms * slope).T, hessian
 
-    now = value(theta)
+
+def descended(loss: Losses, centre: Array, pulls: Array, n_bounded: int, least: float) -> Array:
+    """θ of each column by Newton's method, until a step promises less than ``least``."""
+    theta, d = centre.copy(), len(pulls)
+    bounded, diagonal = np.arange(d) < n_bounded, np.arange(d)
+
+    def at(theta: Array) -> tuple[Array, Array, Array]:
+        value, gradient, hessian = loss.at(theta)
+        off = theta - centre
+        hessian[:, diagonal, diagonal] += pulls
+        return value + 0.5 * (off**2 @ pulls), gradient + pulls * off, hessian
+
+    now = at(theta)
     for _ in range(MOST_ITERATIONS):
-        p = expit(np.einsum("ij,ij->i", terms, theta[column]))
-        gradient = sums((weights * (p - targets))[:, None] * terms) + pulls * (theta - centre)
+        _, gradient, hessian = now
         stays = bounded & (theta <= 0.0) & (gradient >= 0.0)
         gradient[stays] = 0.0
-        if np.abs(gradient).max(initial=0.0) <= LEFT * max(1.0, weights.sum()):
-            break
-        curved = terms * (weights * p * (1.0 - p))[:, None]
-        hessian = sums(curved[:, :, None] * terms[:, None, :]) + np.diag(pulls)
         hessian[stays[:, :, None] | stays[:, None, :]] = 0.0
-        hessian[:, np.arange(d), np.arange(d)] += stays + 1e-12 * (1.0 + hessian[:, np.arange(d), np.arange(d)])
+        hessian[:, diagonal, diagonal] += stays + 1e-12 * (1.0 + hessian[:, diagonal, diagonal])
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        theta, now, is_better = shortened(theta, step, now, value, bounded)
-        if not is_better:
+        promised = np.abs((gradient * step).sum(axis=1)).max()
+        theta, now, is_better = shortened(theta, step, now, at, bounded)
+        if not is_better or promised <= least:
             break
     return theta
 
 
 def shortened(
-    theta: Array, step: Array, now: Array, value: Callable[[Array], Array], bounded: Array
-) -> tuple[Array, Array, bool]:
+    theta: Array, step: Array, now: tuple[Array, ...], at: Callable[[Array], tuple[Array, ...]], bounded: Array
+) -> tuple[Array, tuple[Array, ...], bool]:
     """Steps that lower the value of each column, halved until they do; whether any did."""
-    share = np.ones(len(theta))
+    share, before = np.ones(len(theta)), now[0]
     for _ in range(HALVINGS):
         tried = theta - share[:, None] * step
         tried[:, bounded] = np.maximum(tried[:, bounded], 0.0)
-        found = value(tried)
-        worse = found > now + ROUNDING * np.abs(now)
+        found = at(tried)
+        worse = found[0] > before + ROUNDING * np.abs(before)
         if not worse.any():
             break
         share[worse] *= 0.5
-    gained = bool((found < now - ROUNDING * np.abs(now)).any())
-    return np.where(worse[:, None], theta, tried), np.where(worse, now, found), gained
+    gained = bool((found[0] < before - ROUNDING * np.abs(before)).any())
+    if worse.any():
+        tried[worse] = theta[worse]
+        for mended, old in zip(found, now, strict=True):
+            mended[worse] = old[worse]
+    return tried, found, gained
 
 
 # -- the estimator -----------------------------------------------------------------------------------------------------
@@ -411,11 +465,12 @@ def pair_columns(scores: Array, codes: Array, n_classes: int) -> tuple[Array, Ar
     """Collect the scores of each pair of classes for its own rows, one pair after another: scores, whether rows are of
     the first class, numbers of the rows, and where pairs begin.
     """
-    found, first, index = [], [], []
-    for column, pair in enumerate(combinations(range(n_classes), 2)):
-        rows = np.flatnonzero((codes == pair[0]) | (codes == pair[1]))
-        found.append(scores[rows, column])
-        first.append(codes[rows] == pair[0])
-        index.append(rows)
-    starts = np.concatenate([[0], np.cumsum([len(rows) for rows in index])])
-    return np.concatenate(found), np.concatenate(first), np.concatenate(index), starts
+    of_class = [np.flatnonzero(codes == c) for c in range(n_classes)]
+    sizes = np.array([len(rows) for rows in of_class])
+    first, second = np.triu_indices(n_classes, 1)
+    pairs = np.stack([first, second], axis=1)
+    index = np.concatenate([of_class[c] for c in pairs.ravel()])
+    starts = np.concatenate([[0], np.cumsum(sizes[pairs].sum(axis=1))])
+    is_first = np.repeat(np.tile([True, False], len(pairs)), sizes[pairs].ravel())
+    column = np.repeat(np.arange(len(pairs)), np.diff(starts))
+    return scores[index, column], is_first, index, starts

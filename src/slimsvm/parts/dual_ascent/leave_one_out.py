@@ -8,9 +8,9 @@ leaving out row i changes its score by
 the squared distance of row i from the span of the others in F (for a row of F, 1/[(…)⁻¹]_ii − 2δ/C). A free intercept
 borders K̃_FF by ones.
 
-With δ = 0 F is the set of free support vectors, and this is the span rule. It lets no other row become free, which
-overstates the move where more support vectors are bounded than free. There the loss is smoothed over the band
-|1 − y f(x)| ≤ δ, with δ a share of how far bounded support vectors move by the span rule.
+With δ = 0 F is the set of free support vectors, and this is the span rule. It lets no other row become free. Where
+moves come out larger than a margin, as where few directions are all there are, the loss is smoothed over the band
+|1 − y f(x)| ≤ δ, with δ a share of how far support vectors move.
 
 Chapelle, Vapnik, "Model selection for support vector machines", NIPS 1999 (the span rule); Wang, Zhou, Lu, Maleki,
 Mirrokni, "Approximate leave-one-out for fast parameter tuning in high dimensions", ICML 2018 (smoothed losses).
@@ -22,10 +22,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
+from slimsvm import core
 from slimsvm.kernels import KernelRows
+from slimsvm.parts.dual_ascent.dual import LAST, Dual
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
 
@@ -39,115 +40,61 @@ RIDGE = 1e-10
 
 @dataclass(frozen=True)
 class LeaveOneOutSettings:
-    """What bounds the work; docs/experiments/probabilities.md settles ``band``, the others were chosen."""
+    """What bounds the work. All were chosen."""
 
     # Most rows that are left out, in turn, and rows of F.
     most_rows: int = 3000
     most_free: int = 2000
-    # δ, as a share of the median move of bounded support vectors, and how many of them tell it; the first pair of
-    # classes that has a band tells it for all. 0: the span rule alone.
-    band: float = 0.5
-    sample: int = 64
-    # Moves whose mean is larger, in units of the margin (of targets: of the mean residual), are found again by a band
-    # as wide as they are, and again where that makes them less than half as large.
+    # Moves whose mean is larger, in units of the margin (of targets: of the mean residual), are found again by a band of
+    # this share of them, and again where that makes them less than half as large.
     large: float = 1.0
+    band: float = 0.5
     most_bands: int = 8
-    # Pairs of classes share kernel values where there are at most so many: calls for each take longer than few values.
-    most_values: int = 1 << 22
+    # Pairs of classes share the kernel values of all support vectors where these are at most so many for each pair: a
+    # call takes as long.
+    values_of_call: int = 1 << 16
 
 
 class Values:
-    """Kernel values between training rows, with what a regularised intercept adds; those of named rows are kept.
+    """Kernel values between training rows, with what a regularised intercept adds.
 
     Parameters
     ----------
     kernel_rows : KernelRows
+        In float64.
     added : float
-    kept : int64 ndarray or None
-        Ascending numbers of rows.
+    K : float64 ndarray of shape (n, n), or None
+        The values of some rows, if they are there.
+    places : int64 ndarray of shape (n_rows,), or None
+        Where rows are in K; -1: nowhere.
     """
 
-    def __init__(self, kernel_rows: KernelRows, added: float, kept: Array | None) -> None:
-        self.kernel_rows, self.added, self.K = kernel_rows, added, None
-        if kept is not None:
-            self.places = np.zeros(kernel_rows.n_rows, np.int64)
-            self.places[kept] = np.arange(len(kept))
-            self.K = kernel_rows.block(kernel_rows.points(kept), rows=kept)
-            self.K += added
+    def __init__(
+        self, kernel_rows: KernelRows, added: float, K: Array | None = None, places: Array | None = None
+    ) -> None:
+        self.kernel_rows, self.added, self.K = kernel_rows, added, K
+        self.own = None if K is None else K.diagonal() + added
+        self.places = np.full(kernel_rows.n_rows, -1) if places is None else places
 
     def between(self, left: Array, right: Array) -> Array:
-        """Kernel values of rows with others."""
-        if self.K is not None:
-            kept: Array = self.K[self.places[left][:, None], self.places[right]]
-            return kept
-        values = self.kernel_rows.block(self.kernel_rows.points(right), rows=left)
-        values += self.added
+        """Kernel values of rows, ``left`` among ``right``, with others."""
+        places = self.places[right]
+        if self.K is None or places.min() < 0:
+            values = self.kernel_rows.block(self.kernel_rows.points(right), rows=left)
+        else:
+            values = np.empty((len(left), len(right)))
+            slots = self.places[left]
+            core.gather_lines(lines=self.K, slots=slots, places=places, out=values, n_threads=1, microseconds=0.0)
+        if self.added:
+            values += self.added
         return values
 
     def diagonal(self, rows: Array) -> Array:
         """Kernel values of rows with themselves."""
-        if self.K is not None:
-            kept: Array = self.K.diagonal()[self.places[rows]]
-            return kept
-        return self.kernel_rows.diag(rows) + self.added
-
-
-class Span:
-    """The span of some rows, from which others have a distance.
-
-    Parameters
-    ----------
-    values : Values
-    rows : int64 ndarray
-        F, ascending.
-    softness : float
-        2δ/C.
-    has_border : bool
-        Whether the intercept is free.
-    """
-
-    def __init__(self, values: Values, rows: Array, softness: float, has_border: bool) -> None:
-        self.values, self.rows, self.softness = values, rows, softness
-        K = values.between(rows, rows)
-        if has_border:  # about the mean of F, which changes no distance: values far from 0 would drown it in rounding
-            self.means = K.mean(axis=0)
-            self.total = float(self.means.mean())
-            K += self.total - self.means[:, None] - self.means
-        K.ravel()[:: len(rows) + 1] += softness + RIDGE * float(K.diagonal().max())
-        self.L = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
-        self.border = None
-        if has_border:
-            self.border = solve_triangular(self.L, np.ones(len(rows)), lower=True, check_finite=False)
-
-    def squares(self, rows: Array) -> Array:
-        """S² of ascending rows, in F or not."""
-        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        is_own = self.rows[at] == rows
-        found = np.empty(len(rows))
-        if not is_own.all():
-            found[~is_own] = self._of_others(rows[~is_own])
-        if is_own.any():
-            found[is_own] = self._of_own()[at[is_own]]
-        return np.maximum(found, 0.0)
-
-    def _of_others(self, rows: Array) -> Array:
-        across, own = self.values.between(self.rows, rows), self.values.diagonal(rows)
-        if self.border is not None:
-            means = across.mean(axis=0)
-            across += self.total - self.means[:, None] - means
-            own = own - 2.0 * means + self.total
-        across = solve_triangular(self.L, across, lower=True, overwrite_b=True, check_finite=False)
-        rest: Array = own - np.einsum("ij,ij->j", across, across)
-        if self.border is not None:
-            rest += (1.0 - self.border @ across) ** 2 / (self.border @ self.border)
-        return rest
-
-    def _of_own(self) -> Array:
-        half, _ = dtrtri(self.L, lower=1)
-        diagonal = np.einsum("ij,ij->j", half, half)  # of the inverse, L⁻ᵀ L⁻¹
-        if self.border is not None:
-            diagonal -= (self.border @ half) ** 2 / (self.border @ self.border)
-        found: Array = 1.0 / np.maximum(diagonal, np.finfo(float).tiny) - self.softness
+        places = self.places[rows]
+        if self.own is None or places.min(initial=0) < 0:
+            return self.kernel_rows.diag(rows) + self.added
+        found: Array = self.own[places]
         return found
 
 
@@ -161,10 +108,10 @@ class OneProblem:
     has_border : bool
         Whether the intercept is free.
     rows : int64 ndarray
-        Support vectors and rows that are left out, ascending.
-    v, size, off : ndarrays
-        Their dual variables, the largest that these may be, and how far scores are from where the loss has its kink
-        (support vectors that are not left out: infinite).
+        Numbers of its rows, ascending.
+    v, size, scores, off : ndarrays
+        Their dual variables, the largest that these may be, their scores, and how far these are from where the loss has
+        its kink.
     unit : float
         What moves are large or small beside.
     """
@@ -174,61 +121,80 @@ class OneProblem:
     rows: Array
     v: Array
     size: Array
+    scores: Array
     off: Array
     unit: float = 1.0
 
-    def moves(
-        self, places: Array, band: tuple[float, float] | None, own: LeaveOneOutSettings, rng: np.random.Generator
-    ) -> tuple[Array, tuple[float, float] | None]:
-        """v_i S_i² of the rows at ``places``, and the band (δ, 2δ/C) that was found or given."""
-        moves, moved = np.zeros(len(places)), np.flatnonzero(self.v[places])
-        if not len(moved):
-            return moves, band
-        at_bound = np.abs(self.v) >= (1.0 - AT_BOUND) * self.size
-        free, bounded = np.flatnonzero((self.v != 0) & ~at_bound), np.flatnonzero(at_bound)
-        is_soft = own.band > 0 and len(bounded) > len(free)
+    def moves(self, places: Array, own: LeaveOneOutSettings, rng: np.random.Generator) -> Array:
+        """v_i S_i² of the rows at ``places``, support vectors."""
+        if not len(places):
+            return np.zeros(0)
+        free = ((self.v != 0) & (np.abs(self.v) < (1.0 - AT_BOUND) * self.size)).nonzero()[0]
         if len(free) < 2:  # a free intercept needs one, and a machine at its bounds has none
             free = np.union1d(free, np.argsort(self.off, kind="stable")[:2])
-        span = None
-        if not is_soft or band is None:
-            span = Span(self.values, self.rows[thinned(free, own.most_free, rng)], 0.0, self.has_border)
-        if is_soft and band is None and span is not None:
-            some = thinned(bounded, own.sample, rng)
-            found = np.abs(self.v[some]) * span.squares(self.rows[some])
-            delta = own.band * float(np.median(found))
-            band = delta, 2.0 * delta / float(np.median(self.size[some]))
-        if is_soft and band is not None:
-            span = self.soft_span(*band, free, own, rng)
-        assert span is not None
-        found = self.v[places[moved]] * span.squares(self.rows[places[moved]])
-        moves[moved] = self.softened(places[moved], found, free, own, rng)
-        return moves, band
-
-    def soft_span(
-        self, delta: float, softness: float, free: Array, own: LeaveOneOutSettings, rng: np.random.Generator
-    ) -> Span:
-        """The span of the rows within a band, and of those that are free."""
-        is_near = self.off <= delta
-        is_near[free] = True
-        near = thinned(np.flatnonzero(is_near), own.most_free, rng)
-        return Span(self.values, self.rows[near], softness, self.has_border)
+        moves = self.v[places] * self.squares(places, thinned(free, own.most_free, rng))
+        return self.softened(moves, places, free, own, rng)
 
     def softened(
-        self, places: Array, moves: Array, free: Array, own: LeaveOneOutSettings, rng: np.random.Generator
+        self, moves: Array, places: Array, free: Array, own: LeaveOneOutSettings, rng: np.random.Generator
     ) -> Array:
-        """Moves by wider bands, where they are so large that rows far from the kink would become free."""
+        """Moves by bands, where they are so large that rows far from the kink would become free."""
         mean = float(np.abs(moves).mean())
         for _ in range(own.most_bands):
-            if not own.band or mean <= own.large * self.unit:
+            if mean <= own.large * self.unit:
                 break
             delta = own.band * mean
-            span = self.soft_span(delta, 2.0 * delta / float(np.median(self.size[places])), free, own, rng)
-            found = self.v[places] * span.squares(self.rows[places])
+            is_near = self.off <= delta
+            is_near[free] = True
+            near = thinned(np.flatnonzero(is_near), own.most_free, rng)
+            softness = 2.0 * delta / float(np.median(self.size[places]))
+            found = self.v[places] * self.squares(places, near, softness)
             before, mean = mean, float(np.abs(found).mean())
             moves = found if mean < before else moves
             if mean > 0.5 * before:
                 break
         return moves
+
+    def squares(self, places: Array, span: Array, softness: float = 0.0) -> Array:
+        """S² of the rows at ascending places, in F or not; F is at ``span``, ascending, ``softness`` is 2δ/C."""
+        m, at = len(span), np.minimum(np.searchsorted(span, places), len(span) - 1)
+        is_own = span[at] == places
+        others = self.rows[places[~is_own]]
+        values = self.values.between(self.rows[span], np.concatenate([self.rows[span], others]))
+        K, across = values[:, :m], values[:, m:]
+        own = self.values.diagonal(others)
+        if self.has_border:  # about the mean of F, which changes no distance: far from 0 it would drown in rounding
+            means, means_across = K.sum(axis=0) / m, across.sum(axis=0) / m
+            total = float(means.sum() / m)
+            values += (total - means)[:, None]
+            K -= means
+            across -= means_across
+            own += total - 2.0 * means_across
+        half = inverse_factor(K, softness)
+        diagonal = np.einsum("ij,ij->j", half, half)  # of the inverse, L⁻ᵀ L⁻¹
+        across = half @ across
+        rest = own - np.einsum("ij,ij->j", across, across)
+        if self.has_border:
+            border = half.sum(axis=1)
+            square = float(border @ border)
+            diagonal -= (border @ half) ** 2 / square
+            rest += (1.0 - border @ across) ** 2 / square
+        found = np.empty(len(places))
+        found[~is_own] = rest
+        found[is_own] = (1.0 / np.maximum(diagonal, np.finfo(float).tiny) - softness)[at[is_own]]
+        return np.maximum(found, 0.0)
+
+
+def inverse_factor(K: Array, softness: float) -> Array:
+    """L⁻¹ of LLᵀ = K + (softness + a little) I."""
+    K = np.array(K, order="F")
+    np.einsum("ii->i", K)[:] += softness + RIDGE * float(K.diagonal().max())
+    L, failed = dpotrf(K, lower=1, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("kernel values of no inner product")
+    half, _ = dtrtri(L, lower=1, overwrite_c=1)
+    found: Array = half
+    return found
 
 
 def thinned(places: Array, most: int, rng: np.random.Generator) -> Array:
@@ -236,86 +202,84 @@ def thinned(places: Array, most: int, rng: np.random.Generator) -> Array:
     return places if len(places) <= most else np.sort(rng.choice(places, most, replace=False))
 
 
-class ScoreColumns:
+class Columns:
     """The columns of scores of a fit, each a problem of its own.
 
     Parameters
     ----------
     problem : Problem
     fit : Fit
-    rows : int64 ndarray
-        Those to leave out, ascending.
     """
 
-    def __init__(self, problem: Problem, fit: Fit, rows: Array) -> None:
-        basis, self.problem, self.model = fit.basis_rows, problem, fit.model
-        assert basis is not None
-        self.own, self.pairs = problem.settings_of(LeaveOneOutSettings), problem.task.class_pairs()
-        self.kernel_rows = replace(problem, precision="float64", kept=None).bind()
-        self.known = np.union1d(rows, basis)
-        self.is_kept = bool(self.pairs) and len(self.known) ** 2 <= self.own.most_values
-        added = float(problem.intercept == "regularized")
-        self.values = Values(self.kernel_rows, added, self.known if self.is_kept else None)
-        self.of_basis = np.full(problem.rows.n_rows, -1)
-        self.of_basis[basis] = np.arange(len(basis))
-        self.place = np.full(problem.rows.n_rows, -1)
-        self.place[rows] = np.arange(len(rows))
-        if self.is_kept:
-            self.scores = np.full((len(rows), self.model.coef.shape[1]), np.nan)
-        else:
-            points = self.kernel_rows.points(basis)
-            self.scores = self.kernel_rows.scores(points, self.model.coef, rows=rows) + self.model.intercept
+    def __init__(self, problem: Problem, fit: Fit) -> None:
+        self.problem, self.fit, self.pairs = problem, fit, problem.task.class_pairs()
+        assert fit.kept is not None
+        self.kept, self.price = fit.kept, problem.C * problem.examples.weights
+        kernel_rows = self.kept.get("kernel rows")
+        if kernel_rows.dtype != np.float64:
+            kernel_rows = replace(problem, precision="float64", kept=None).bind()
+        self.n_before = kernel_rows.counter.n
+        self.values = self.shared(kernel_rows)
+        self.of_class = [problem.examples.labels == c for c in range(problem.task.n_classes if self.pairs else 0)]
 
-    def score(self, column: int, members: Array, v: Array) -> None:
-        """Set the scores of a pair's own rows, from values that are kept."""
-        rows, basis = members[self.place[members] >= 0], members[v != 0]
-        found = self.values.between(rows, basis) @ v[v != 0]
-        constant = self.model.intercept[column] - self.values.added * v.sum()
-        self.scores[self.place[rows], column] = found + constant
+    def shared(self, kernel_rows: KernelRows) -> Values:
+        """Kernel values, those of few rows or for many pairs computed at once."""
+        added, K, n = float(self.problem.intercept == "regularized"), self.kept.get("K"), self.problem.rows.n_rows
+        if K is not None and K.dtype == np.float64:
+            return Values(kernel_rows, added, K, np.arange(n))
+        basis, own = self.fit.basis_rows, self.problem.settings_of(LeaveOneOutSettings)
+        assert basis is not None
+        most = min(own.values_of_call * len(self.pairs), self.problem.memory_limit // 32)
+        if not self.pairs or len(basis) ** 2 > most:
+            return Values(kernel_rows, added)
+        places = np.full(n, -1)
+        places[basis] = np.arange(len(basis))
+        return Values(kernel_rows, added, kernel_rows.block(kernel_rows.points(basis), rows=basis), places)
 
     def problem_of(self, column: int) -> OneProblem:
         """The problem of a column."""
-        labels, price = self.problem.examples.labels, self.problem.C * self.problem.examples.weights
+        problem, intercept = self.problem, float(self.fit.model.intercept[column])
         if self.pairs:
             a, b = self.pairs[column]
-            members = self.known[(labels[self.known] == a) | (labels[self.known] == b)]
-            target, size, epsilon, has_margin = np.where(labels[members] == a, 1.0, -1.0), price[members], 0.0, True
+            rows = (self.of_class[a] | self.of_class[b]).nonzero()[0]
+            v, scores = self.kept.get((LAST, (a, b)))
+            target, size, epsilon = np.where(self.of_class[a][rows], 1.0, -1.0), self.price[rows], 0.0
+            has_margin = True
         else:
-            members, dual = self.known, self.problem.task.row_dual(self.problem.examples, price)
-            target, size = dual.target[members], np.maximum(dual.hi, -dual.lo)[members]
-            epsilon, has_margin = dual.epsilon, not (self.problem.task.has_targets or dual.total)
-        place, at = self.place[members], self.of_basis[members]
-        v = np.where(at >= 0, self.model.coef[at, column], 0.0)
-        if self.is_kept:
-            self.score(column, members, v)
-        residuals = np.abs(self.scores[place, column] - target)
-        unit = 1.0 if has_margin else float(residuals[place >= 0].mean())
-        off = np.where(place < 0, np.inf, np.abs(residuals - epsilon))
-        is_free = self.problem.intercept == "free"
-        return OneProblem(self.values, is_free, members, v, size, off, unit)
+            rows, dual = np.arange(problem.rows.n_rows), Dual.of(problem)
+            v, scores = self.kept.get(LAST)
+            target, size, epsilon = dual.target, np.maximum(dual.hi, -dual.lo), dual.epsilon
+            has_margin = not (problem.task.has_targets or dual.total)
+        is_free = problem.intercept == "free"
+        scores = scores + intercept if is_free else scores
+        residuals = np.abs(scores - target)
+        unit = 1.0 if has_margin else float(residuals.mean())
+        return OneProblem(self.values, is_free, rows, v, size, scores, np.abs(residuals - epsilon), unit)
 
 
 def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
     """Scores (len(rows), n_outputs) of training rows, each by about the machine that was trained without it.
 
-    In the column of a pair of classes only rows of these are sure to have one; others may have NaN.
+    In the column of a pair of classes only rows of these have one; others have NaN.
 
     Parameters
     ----------
     problem : Problem
         What ``fit`` solved exactly: two classes, pairs of classes or a regression.
     fit : Fit
-        With its ``basis_rows``. Its kernel evaluations are counted on.
+        With what it has ``kept``. Its kernel evaluations are counted on.
     rows : int64 ndarray
         Ascending numbers of rows.
     """
-    columns, rng = ScoreColumns(problem, fit, rows), np.random.default_rng(0)
-    scores, band = columns.scores, None
+    columns, rng, own = Columns(problem, fit), np.random.default_rng(0), problem.settings_of(LeaveOneOutSettings)
+    place = np.full(problem.rows.n_rows, -1)
+    place[rows] = np.arange(len(rows))
+    scores = np.full((len(rows), fit.model.coef.shape[1]), np.nan)
     for column in range(scores.shape[1]):
         one = columns.problem_of(column)
-        place = columns.place[one.rows]
-        is_out = np.flatnonzero(place >= 0)
-        moves, band = one.moves(is_out, band, columns.own, rng)
-        scores[place[is_out], column] -= moves
-    fit.counters["kernel_evals"] += columns.kernel_rows.counter.n
+        at, found = place[one.rows], one.scores.copy()
+        moved = ((at >= 0) & (one.v != 0)).nonzero()[0]
+        found[moved] -= one.moves(moved, own, rng)
+        scores[at[at >= 0], column] = found[at >= 0]
+    fit.counters["kernel_evals"] += columns.values.kernel_rows.counter.n - columns.n_before
     return scores

@@ -12,8 +12,8 @@ import numpy as np
 
 from slimsvm.core.clock import OutOfTimeError, check_time, share_of_time
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.dual_ascent.dual import GAP
-from slimsvm.parts.problem import Problem, Room
+from slimsvm.parts.dual_ascent.dual import GAP, LAST
+from slimsvm.parts.problem import Kept, Problem, Room
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
@@ -110,6 +110,7 @@ class OneVsOneRun(Run):
         self.fits: list[PairFit] = []
         self.converged = False
         self.room = Room()
+        self.kept = Kept(self.room) if problem.kept is None else problem.kept
 
     @property
     def max_records(self) -> int | None:
@@ -147,6 +148,8 @@ class OneVsOneRun(Run):
             raise OutOfTimeError
         assert fit.basis_rows is not None
         assert fit.lower_bound is not None
+        if fit.kept is not None:
+            self.kept.put((LAST, self.pairs[k]), fit.kept.get(LAST))
         self.kernel_rows.counter.add(fit.counters["kernel_evals"])
         v = np.zeros(len(self.rows_of(self.pairs[k])))
         v[fit.basis_rows] = fit.model.coef[:, 0]
@@ -218,4 +221,5 @@ class OneVsOneRun(Run):
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
         counters["report_kernel_evals"] = sum(fit.report_kernel_evals for fit in self.fits)
         state = PairStates(self.states, problem.task, problem.examples)
-        return Fit(model, status, objective, bound, history, counters, state, rows)
+        self.kept.put("kernel rows", self.kernel_rows)
+        return Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept)

@@ -323,7 +323,6 @@ class SharedKernelRun(OneVsOneRun):
         labels = problem.examples.labels
         self.of_class = [labels == c for c in range(self.pairs[-1][1] + 1)]
         self.sizes: list[int] = [int(np.count_nonzero(rows)) for rows in self.of_class]
-        self.kept = Kept() if problem.kept is None else problem.kept
         self.is_shared = self.kernel_rows.n_rows <= SMALL_N
         self.doubt = Doubt(self.kernel_rows)
         self.sure, self.n_told = 0.0, 0
