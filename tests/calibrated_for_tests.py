@@ -13,7 +13,7 @@ from slimsvm.kernels import Linear
 
 NAMES = [
     "binary", "binary-linear", "binary-tiny", "binary-laplacian", "cross-trained", "pairs", "pairs-ovo", "pairs-26",
-    "classes", "classes-ovo", "labels", "ordinal", "ordinal-two", "scaled",
+    "classes", "classes-ovo", "labels", "ordinal", "ordinal-outer", "ordinal-two", "scaled",
 ]  # fmt: skip
 
 
@@ -46,6 +46,7 @@ def calibrated(name):
         ),
         "labels": (SVC(probability=True), np.stack([value > 0, value > 1, X[:, 2] > 0], axis=1).astype(int)),
         "ordinal": (OrdinalSVC(probability=True), np.digitize(value, [0.0, 0.7, 1.5])),
+        "ordinal-outer": (OrdinalSVC(probability=True, classes=range(6)), np.digitize(value, [0.0, 0.7]) + 2),
         "ordinal-two": (OrdinalSVC(probability=True), (value > 0.5).astype(int)),
         "scaled": (make_pipeline(StandardScaler(), SVC(probability=True)), three),
     }

@@ -154,9 +154,11 @@ void write_between(const Model& model, double score, double* sorted, double* out
         for (; at > 0 && sorted[at - 1] > model.plain[c]; --at) sorted[at] = sorted[at - 1];
         sorted[at] = model.plain[c];
     }
+    const int64_t step = model.calibration.size() > 4 ? 4 : 0;  // a line for each threshold, or one for all
     double above = 1.0;
     for (int64_t c = 0; c < k; ++c) {
-        const double next = c + 1 < k ? logistic(log_odds(score - sorted[c], model.calibration.data(), k == 2)) : 0.0;
+        const double* line = model.calibration.data() + (c + 1 < k ? step * c : 0);
+        const double next = c + 1 < k ? logistic(log_odds(score - sorted[c], line, k == 2)) : 0.0;
         out[c] = above > next ? above - next : 0.0;
         above = next;
     }

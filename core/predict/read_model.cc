@@ -264,7 +264,7 @@ bool shapes_fit(const Model& model) {
     return true;
 }
 
-// What makes probabilities of scores: a line for the score of two classes, each pair, each label, or all thresholds.
+// What makes probabilities of scores: a line for the score of two classes, each pair, each label, all thresholds or each.
 bool read_calibration(const ModelFile& file, Model& model) {
     FileArray array;
     if (!file.find("calibration", array)) return false;
@@ -275,6 +275,7 @@ bool read_calibration(const ModelFile& file, Model& model) {
     if (model.kind == Kind::BINARY || model.kind == Kind::ORDINAL) n_lines = 1;
     if (model.kind == Kind::CLASSES || model.kind == Kind::PAIRS) n_lines = k * (k - 1) / 2;
     if (model.kind == Kind::LABELS) n_lines = k;
+    if (model.kind == Kind::ORDINAL && array.shape[0] > 1) n_lines = k - 1;
     bool fits = k > 0 && n_lines > 0 && array.shape[0] == n_lines && array.shape[1] == 4;
     for (int64_t i = 0; fits && i < array.n_items; ++i) fits = i % 4 == 3 || model.calibration[i] >= 0.0;
     if (!fits) error() << "calibration must have " << n_lines << " lines of 4 numbers, the first three not below 0";

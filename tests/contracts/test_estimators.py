@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import naive
 from contracts.estimator_cases import BOTH, outputs, problem
-from slimsvm import BSCA, BSGD, SVC, SVR, ExactCuts, UniformCuts, ViolatedCuts
+from slimsvm import BSCA, BSGD, SVC, SVR, ExactCuts, OrdinalSVC, UniformCuts, ViolatedCuts
 from slimsvm.estimators import ESTIMATORS
 from slimsvm.kernels import RBF, Precomputed
 from slimsvm.solvers import SOLVERS
@@ -21,6 +21,9 @@ from tasks_for_tests import NOT_FOR, TWO_CLASSES
 
 SAMPLED = "a sampled cut of repeated rows is another sample than one of weighted rows; exact cuts pass"
 EXPECTED = {f"check_sample_weight_equivalence_on_{kind}_data": SAMPLED for kind in ("dense", "sparse")}
+COPIES = "a row is left out with all its weight: two copies are not one row of twice the weight"
+OF_PROBABILITIES = dict.fromkeys(EXPECTED, COPIES)
+OTHER_CLASS = "predict compares scores with thresholds; the largest probability may be another class's"
 
 
 # ---- scikit-learn's own checks
@@ -38,6 +41,18 @@ def test_scikit_learns_checks_pass_without_exception(name):
 )
 def test_scikit_learns_checks_pass_with_sampled_cuts(estimator):
     check_estimator(estimator, on_skip=None, expected_failed_checks=EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (SVC(probability=True), OF_PROBABILITIES),
+        (OrdinalSVC(probability=True, random_state=0), OF_PROBABILITIES | {"check_classifiers_train": OTHER_CLASS}),
+    ],
+    ids=["SVC", "OrdinalSVC"],
+)
+def test_scikit_learns_checks_pass_with_probabilities(estimator, expected):
+    check_estimator(estimator, on_skip=None, expected_failed_checks=expected)
 
 
 @pytest.mark.parametrize("solver", [BSCA(), BSGD()], ids=repr)

@@ -117,7 +117,9 @@ def probabilities(model, scores):
         return [share(log_odds(line, s, keeps_sign=True)) for line, s in zip(lines, scores, strict=True)]
     k = len(model["classes"])
     if kind == "ordinal":
-        above = [share(log_odds(lines[0], scores[0] - t, keeps_sign=k == 2)) for t in sorted(model["thresholds"])]
+        lines = lines if len(lines) > 1 else lines * (k - 1)
+        pairs = zip(lines, sorted(model["thresholds"]), strict=True)
+        above = [share(log_odds(line, scores[0] - t, keeps_sign=k == 2)) for line, t in pairs]
         return [a - b for a, b in pairwise([1, *above, 0])]
     sums = [1.0] * k
     for at, (i, j) in enumerate(combinations(range(k), 2)):

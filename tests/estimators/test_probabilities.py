@@ -248,6 +248,20 @@ def test_labels_and_ordered_classes():
     np.testing.assert_array_equal(two.predict_proba(rows)[:, 1] > 0.5, two.predict(rows))
 
 
+def test_ordered_classes_without_rows_have_no_probability():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 3))
+    grades = np.digitize(rows[:, 0] + 0.5 * rng.normal(size=400), [-0.5, 0.5])
+    P = OrdinalSVC(probability=True, random_state=0).fit(rows, grades).predict_proba(rows)
+    # Classes 0, 4, 5 are outside of those with rows, 2 is between them.
+    clf = OrdinalSVC(probability=True, classes=range(6), random_state=0).fit(rows, np.array([1, 3, 3])[grades])
+    outer = clf.predict_proba(rows)
+    assert outer[:, [0, 4, 5]].max() < 1e-20
+    np.testing.assert_allclose(outer.sum(axis=1), 1.0, rtol=1e-12)
+    every = OrdinalSVC(probability=True, classes=[-1, 0, 1, 2, 3], random_state=0).fit(rows, grades)
+    assert log_loss(grades, every.predict_proba(rows)[:, 1:4]) < 1.02 * log_loss(grades, P)
+
+
 def test_cross_training_and_searches_have_them():
     X, y = MOONS
     for machine in (

@@ -356,6 +356,8 @@ def read_calibration(header: dict[str, Any], arrays: dict[str, Array]) -> Array 
     kind, k = _kind(header, classes), 0 if classes is None else len(classes)
     n_pairs = k * (k - 1) // 2
     n_lines = {"binary": 1, "classes": n_pairs, "pairs": n_pairs, "labels": k, "ordinal": 1}.get(kind)
+    if kind == "ordinal" and len(found) > 1:
+        n_lines = k - 1
     if n_lines is None:
         raise ValueError(f"a model of the kind {kind} has no calibration")
     is_right = found.shape == (n_lines, 4) and np.isfinite(found).all() and (found[:, :3] >= 0).all()

@@ -62,6 +62,8 @@ PULL, PULL_OF_BIAS = 4.0, 0.5
 MOST_ITERATIONS, HALVINGS, LEFT, BLOCK_ROWS = 50, 12, 1e-6, 1 << 14
 # What is rounding's of a value, as a share of it.
 ROUNDING = 1e-12
+# Log odds of what no row tells against.
+SURE = 60.0
 # Least slope, and what makes a problem without rows have a solution.
 LEAST_SLOPE, WEAK = 1e-6, 1e-8
 
@@ -349,7 +351,13 @@ class Probabilities:
         rows, scores = out_of_sample(self.solver_, problem, fit)
         labels, weights = solved.examples.labels[rows], solved.examples.weights
         weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
-        self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights)
+        scores, all_labels = scores + self._centre, solved.examples.labels
+        if isinstance(solved.task, Ordinal):
+            self.calibration_ = ordinal_calibration(
+                scores, labels, weights, int(all_labels.min()), int(all_labels.max())
+            )
+        else:
+            self.calibration_ = calibration_of(solved.task, scores, labels, weights)
         self._seen = Seen(scores, labels, weights) if hasattr(self.solver_, "partial_solve") else None
         return rows, scores
 
@@ -391,9 +399,11 @@ class Probabilities:
         after that. A fit that was cut short is calibrated on some of the rows that it was trained on.
 
         For two classes, and for each of several labels, the class that `predict` names is the one above 1/2. For more,
-        the odds of all pairs of classes are coupled, and the largest probability may be that of another class than the
-        one with most votes. Weights of rows and ``class_weight`` count as in the fit: probabilities are then those of
-        the population that is weighted so.
+        the odds of all pairs of classes are coupled, and ordered classes have what lies between their thresholds: the
+        largest probability may be that of another class than `predict`'s. Weights of rows and ``class_weight`` count as
+        in the fit: probabilities are then those of the population that is weighted so. A row is left out with all its
+        weight, so that two copies of a row and one of twice the weight, which make the same model, do not make the same
+        probabilities. Ordered classes at an end that had no rows have none.
 
         Parameters
         ----------
@@ -450,15 +460,29 @@ def calibration_of(task: Any, scores: Array, labels: Array, weights: Array) -> A
     """Calibrate scores of a task's rows: parameters (u, w, c, b) for every column that is calibrated."""
     if labels.ndim == 2:
         return np.concatenate([calibrate(scores[:, j], labels[:, j] > 0, weights) for j in range(labels.shape[1])])
-    if isinstance(task, Ordinal):  # one calibration for all thresholds, so that they stay in order
-        above = labels[:, None] > np.arange(scores.shape[1])
-        return calibrate(scores.ravel(), above.ravel(), np.repeat(weights, scores.shape[1]))
     if scores.shape[1] == 1:
         return calibrate(scores[:, 0], labels > 0, weights)
     if not task.class_pairs():
         scores = ARRAYS.differences(scores, scores.shape[1])
     found, is_first, index, starts = pair_columns(scores, labels, task.n_classes)
     return calibrate(found, is_first, weights[index], starts)
+
+
+def ordinal_calibration(scores: Array, labels: Array, weights: Array, lowest: int, highest: int) -> Array:
+    """Calibrate scores less each threshold: one line for all, so that they stay in order.
+
+    Where classes outside ``lowest`` to ``highest`` have no rows, a line for each, and all rows are surely within those
+    two.
+    """
+    n_thresholds, used = scores.shape[1], np.arange(lowest, highest)
+    above = labels[:, None] > used
+    line = calibrate(scores[:, used].ravel(), above.ravel(), np.repeat(weights, len(used)))
+    if len(used) == n_thresholds:
+        return line
+    lines = np.zeros((n_thresholds, 4))
+    lines[:lowest, 3], lines[highest:, 3] = SURE, -SURE
+    lines[used] = line
+    return lines
 
 
 def pair_columns(scores: Array, codes: Array, n_classes: int) -> tuple[Array, Array, Array, Array]:
