@@ -29,6 +29,9 @@ BENCHES = {
     ),
     "defaults": Bench("benchmarks.defaults", 'SVC(), SVR() and max_basis="auto" beside scikit-learn\'s, default C'),
     "guarantees": Bench("benchmarks.guarantees", "sets, intervals and p-values: how often right, size beside MAPIE's"),
+    "probabilities": Bench(
+        "benchmarks.probabilities", "probabilities of SVC beside CalibratedClassifierCV's: log loss"
+    ),
     "unscaled": Bench("benchmarks.unscaled", "SVC and SVR beside scikit-learn's on data that nobody scaled"),
     "few-vectors": Bench("benchmarks.few_vectors", "error against vectors: README's first screen"),
     "fixed-point": Bench("benchmarks.fixed_point", "C headers in int16 beside the model in Python: test errors"),

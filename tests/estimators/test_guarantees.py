@@ -295,7 +295,7 @@ def test_scores_of_training_rows_would_not():
         return np.mean((low <= value[100:]) & (value[100:] <= high))
 
     assert shares(of_residuals, 0.2, 40)[0] < 0.72
-    assert abs(shares(of_leaving_out, 0.2, 40)[0] - 0.8) < 0.04
+    assert abs(shares(of_leaving_out, 0.2, 40)[0] - 0.8) < 0.05
 
 
 # -- scores out of fold ----
