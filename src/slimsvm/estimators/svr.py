@@ -125,4 +125,8 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         ndarray of shape (n_samples,), float64
         """
         check_is_fitted(self, "model_")
-        return self._scores(X)[:, 0]
+        return self._predicted(self._scores(X))
+
+    def _predicted(self, scores):
+        """The targets that scores stand for."""
+        return scores[:, 0]

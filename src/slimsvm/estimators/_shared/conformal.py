@@ -278,7 +278,7 @@ class PredictsIntervals(Conformal):
     _promising = "predict_interval"
 
     def _nonconformity(self: Any, scores: Array, labels: Array) -> Array:
-        found: Array = np.abs(labels - scores[:, 0])
+        found: Array = np.abs(labels - self._predicted(scores))
         return found
 
     @available_if(has_guarantee)

@@ -446,7 +446,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         if is_calibrated:
             with under(limit):
                 found = self._calibrate(fit, problem)
-        elif is_conformed and held is None:
+        if is_conformed and held is None and found is None:
             with under(limit):
                 found = out_of_sample(self.solver_, problem, fit)
         if self._columns is not None:
