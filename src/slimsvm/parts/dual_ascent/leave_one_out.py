@@ -45,8 +45,8 @@ class LeaveOneOutSettings:
     # Most rows that are left out, in turn, and rows of F.
     most_rows: int = 3000
     most_free: int = 2000
-    # Moves whose mean is larger, in units of the margin (of targets: of the mean residual), are found again by a band of
-    # this share of them, and again where that makes them less than half as large.
+    # Moves whose mean is larger, in units of the margin (of targets: of the mean residual), are found again by a band
+    # of this share of them, and again where that makes them less than half as large.
     large: float = 1.0
     band: float = 0.5
     most_bands: int = 8
