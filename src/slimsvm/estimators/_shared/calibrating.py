@@ -44,6 +44,7 @@ from slimsvm.solvers import Exact
 from slimsvm.tasks import OneClass, Ordinal
 
 Array = np.ndarray
+Parts = tuple[Array, Array, Array]
 
 # Share of the rows that are held out where none are left out in closed form, and the most of them.
 HELD_SHARE, MOST_HELD = 0.2, 5000
@@ -254,7 +255,7 @@ class Losses:
             total[..., self.has_rows] = np.add.reduceat(values, self.starts[:-1][self.has_rows], axis=-1)
         return total
 
-    def at(self, theta: Array) -> tuple[Array, Array, Array]:
+    def at(self, theta: Array) -> Parts:
         """Value, gradient and Hessian of each column, (k,), (k, d) and (k, d, d)."""
         terms = self.terms
         z = theta[0] @ terms if self.is_one else (np.repeat(theta.T, self.sizes, axis=1) * terms).sum(axis=0)
@@ -276,7 +277,7 @@ def descended(loss: Losses, centre: Array, pulls: Array, n_bounded: int, least: 
     theta, d = centre.copy(), len(pulls)
     bounded, diagonal = np.arange(d) < n_bounded, np.arange(d)
 
-    def at(theta: Array) -> tuple[Array, Array, Array]:
+    def at(theta: Array) -> Parts:
         value, gradient, hessian = loss.at(theta)
         off = theta - centre
         hessian[:, diagonal, diagonal] += pulls
@@ -298,8 +299,8 @@ def descended(loss: Losses, centre: Array, pulls: Array, n_bounded: int, least: 
 
 
 def shortened(
-    theta: Array, step: Array, now: tuple[Array, ...], at: Callable[[Array], tuple[Array, ...]], bounded: Array
-) -> tuple[Array, tuple[Array, ...], bool]:
+    theta: Array, step: Array, now: Parts, at: Callable[[Array], Parts], bounded: Array
+) -> tuple[Array, Parts, bool]:
     """Steps that lower the value of each column, halved until they do; whether any did."""
     share, before = np.ones(len(theta)), now[0]
     for _ in range(HALVINGS):
@@ -351,13 +352,11 @@ class Probabilities:
         rows, scores = out_of_sample(self.solver_, problem, fit)
         labels, weights = solved.examples.labels[rows], solved.examples.weights
         weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
-        scores, all_labels = scores + self._centre, solved.examples.labels
         if isinstance(solved.task, Ordinal):
-            self.calibration_ = ordinal_calibration(
-                scores, labels, weights, int(all_labels.min()), int(all_labels.max())
-            )
+            ends = int(solved.examples.labels.min()), int(solved.examples.labels.max())
+            self.calibration_ = ordinal_calibration(scores + self._centre, labels, weights, *ends)
         else:
-            self.calibration_ = calibration_of(solved.task, scores, labels, weights)
+            self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights)
         self._seen = Seen(scores, labels, weights) if hasattr(self.solver_, "partial_solve") else None
         return rows, scores
 

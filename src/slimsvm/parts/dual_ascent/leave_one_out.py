@@ -40,14 +40,15 @@ RIDGE = 1e-10
 
 @dataclass(frozen=True)
 class LeaveOneOutSettings:
-    """What bounds the work. All were chosen."""
+    """What bounds the work; docs/experiments/probabilities.md has ``large`` and ``of_residual``, others were chosen."""
 
     # Most rows that are left out, in turn, and rows of F.
     most_rows: int = 3000
     most_free: int = 2000
-    # Moves whose mean is larger, in units of the margin (of targets: of the mean residual), are found again by a band
-    # of this share of them, and again where that makes them less than half as large.
+    # Moves whose mean is larger, in units of the margin (for targets, of this share of the mean residual), are found
+    # again by a band of this share of them, and again where that makes them less than half as large.
     large: float = 1.0
+    of_residual: float = 0.25
     band: float = 0.5
     most_bands: int = 8
     # Pairs of classes share the kernel values of all support vectors where these are at most so many for each pair: a
@@ -253,7 +254,8 @@ class Columns:
         is_free = problem.intercept == "free"
         scores = scores + intercept if is_free else scores
         residuals = np.abs(scores - target)
-        unit = 1.0 if has_margin else float(residuals.mean())
+        of_residual = problem.settings_of(LeaveOneOutSettings).of_residual
+        unit = 1.0 if has_margin else of_residual * float(residuals.mean())
         return OneProblem(self.values, is_free, rows, v, size, scores, np.abs(residuals - epsilon), unit)
 
 
