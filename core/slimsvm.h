@@ -67,13 +67,20 @@ extern "C" {
 #define SLIMSVM_SQUARED 1
 #define SLIMSVM_ABSOLUTE 2
 
-/* Losses of rows; the last is the hinge of each of several classes against the rest. */
+/* Losses of rows: of one score (core/losses/score_losses.h), of several classes and of ordered ones; in steps on single
+ * rows ..._ONE_VS_REST is the hinge of each of several classes against the rest. */
 #define SLIMSVM_HINGE 0
 #define SLIMSVM_EPSILON_INSENSITIVE 1
 #define SLIMSVM_MULTICLASS 2
-#define SLIMSVM_MULTILABEL 3
+#define SLIMSVM_SOFTMAX 3
 #define SLIMSVM_ORDINAL 4
 #define SLIMSVM_ONE_VS_REST 5
+#define SLIMSVM_LOGISTIC 6
+#define SLIMSVM_SQUARED_HINGE 7
+#define SLIMSVM_SQUARED_ERROR 8
+#define SLIMSVM_HUBER 9
+#define SLIMSVM_QUANTILE 10
+#define SLIMSVM_POISSON 11
 
 /* Losses of a sequence: its wrong labels, or 1 if any is wrong. */
 #define SLIMSVM_HAMMING 0
@@ -342,19 +349,21 @@ struct slimsvm_score_rows_call {
 
 /* ---------------------------------------------------------------- losses */
 
-/* A loss of rows with its labels and weights. SLIMSVM_HINGE: signs -1, +1; cost = the margins asked of both.
- * ..._EPSILON_INSENSITIVE: targets; cost = (epsilon). ..._MULTICLASS: classes; cost = the matrix, row by row.
- * ..._MULTILABEL: signs of every row and label. ..._ORDINAL: classes; the thresholds are the plain parameters. */
+/* A loss of rows with its labels and weights. Losses of one score have signs -1, +1 or targets, one for each of a row's
+ * scores; cost are the loss's parameters: of SLIMSVM_HINGE the margins asked of both, of ..._EPSILON_INSENSITIVE and
+ * ..._HUBER epsilon, of ..._QUANTILE the share. ..._MULTICLASS: classes; cost = the matrix, row by row. ..._SOFTMAX:
+ * classes. ..._ORDINAL: classes; the thresholds are the plain parameters. */
 struct slimsvm_row_loss {
     int64_t code;            // SLIMSVM_HINGE ...
     int64_t n;               // rows
     int64_t n_outputs;       // scores of a row; argument
     int64_t n_classes;       // classes, where there are; argument
-    int64_t n_signs;         // signs: one a row, or one a row and label
+    int64_t n_signs;         // signs: one a row and score
+    int64_t n_targets;       // targets: one a row and score
     int64_t n_cost;          // numbers in cost
     const int8_t* signs;     // (n_signs)? -1 or +1
     const int64_t* classes;  // (n)? in 0..n_classes
-    const double* targets;   // (n)?
+    const double* targets;   // (n_targets)?
     const double* weights;   // (n)
     const double* cost;      // (n_cost)?
 };

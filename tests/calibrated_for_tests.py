@@ -7,13 +7,14 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from slimsvm import SVC, CrossTrainedSVC, OrdinalSVC, Refine
+from slimsvm import SVC, CrossTrainedSVC, LowRank, OrdinalSVC, Refine
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.kernels import Linear
 
 NAMES = [
     "binary", "binary-linear", "binary-tiny", "binary-laplacian", "cross-trained", "pairs", "pairs-ovo", "pairs-26",
     "classes", "classes-ovo", "labels", "ordinal", "ordinal-outer", "ordinal-two", "scaled",
+    "logistic", "softmax", "logistic-labels",
 ]  # fmt: skip
 
 
@@ -48,6 +49,12 @@ def calibrated(name):
         "ordinal": (OrdinalSVC(probability=True), np.digitize(value, [0.0, 0.7, 1.5])),
         "ordinal-outer": (OrdinalSVC(probability=True, classes=range(6)), np.digitize(value, [0.0, 0.7]) + 2),
         "ordinal-two": (OrdinalSVC(probability=True), (value > 0.5).astype(int)),
+        "logistic": (SVC(loss="logistic", max_basis=15, random_state=0), value > 0.5),
+        "softmax": (SVC(loss="logistic", max_basis=15, random_state=0), three),
+        "logistic-labels": (
+            SVC(loss="logistic", solver=LowRank(20), random_state=0),
+            np.stack([value > 0, value > 1, X[:, 2] > 0], axis=1).astype(int),
+        ),
         "scaled": (make_pipeline(StandardScaler(), SVC(probability=True)), three),
     }
     machine, y = machines[name]

@@ -28,10 +28,10 @@ bool is_sound(const struct slimsvm_descent& descent, const struct slimsvm_rows& 
 
 bool is_sound(const struct slimsvm_row_loss& loss, const struct slimsvm_descent& descent,
               const struct slimsvm_rows& rows) {
-    if (loss.n != rows.n || loss.n_outputs != descent.m || !loss.cost) return false;
-    if (loss.code == SLIMSVM_HINGE) return loss.signs && loss.n_signs == rows.n && loss.n_cost == 2 && descent.m == 1;
-    if (loss.code == SLIMSVM_EPSILON_INSENSITIVE) return loss.targets && loss.n_cost == 1 && descent.m == 1;
-    return loss.code == SLIMSVM_MULTICLASS && loss.classes && loss.n_classes == descent.m &&
+    if (loss.n != rows.n || loss.n_outputs != descent.m) return false;
+    if (loss.code == SLIMSVM_SOFTMAX) return loss.classes && loss.n_classes == descent.m;
+    if (loss.code != SLIMSVM_MULTICLASS) return has_labels(loss, rows.n, descent.m);
+    return loss.classes && loss.n_classes == descent.m && loss.cost && holds(loss.n_cost, descent.m, descent.m) &&
            loss.n_cost == descent.m * descent.m;
 }
 

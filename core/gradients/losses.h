@@ -2,9 +2,8 @@
 #pragma once
 
 #include "gradients/tile.h"
-#include "losses/epsilon_insensitive.h"
-#include "losses/hinge.h"
 #include "losses/multiclass.h"
+#include "losses/score_losses.h"
 #include "structured/chain.h"
 
 namespace slimsvm::SLIMSVM_ISA {
@@ -22,20 +21,26 @@ struct LossTotals {
     double loss, wrong;
 };
 
-// A loss of one score: r = its gradient, weighted. Returns how many rows have one; their places go to `active`.
+// A loss of one score, for each of a row's m: r = its gradient, weighted. Returns how many rows have one; their places
+// go to `active`.
 template <class T, class Loss, class Label>
-inline int64_t score_losses(const Loss& loss, const Label* labels, const double* weights, int64_t n, int64_t outputs,
-                            const Tile<T>& tile, LossTotals& totals) {
+inline int64_t score_losses(const Loss& loss, const Label* labels, const double* weights, int64_t n, int64_t m,
+                            int64_t outputs, const Tile<T>& tile, LossTotals& totals) {
     int64_t count = 0;
     for (int64_t i = 0; i < n; ++i) {
         const int64_t row = tile.chosen[i];
-        const double y = double(labels[row]), f = double(tile.scores[i * outputs]), weight = weights[row];
-        const double slope = loss.gradient(y, f);
-        tile.r[i] = T(weight * slope);
-        totals.loss += weight * loss.value(y, f);
-        totals.wrong += loss.is_wrong(y, f) ? weight : 0.0;
+        const double weight = weights[row];
+        bool is_active = false;
+        for (int64_t c = 0; c < m; ++c) {
+            const double y = double(labels[row * m + c]), f = double(tile.scores[i * outputs + c]);
+            const double slope = loss.gradient(y, f);
+            tile.r[i * m + c] = T(weight * slope);
+            totals.loss += weight * loss.value(y, f);
+            totals.wrong += loss.is_wrong(y, f) ? weight / double(m) : 0.0;
+            is_active |= slope != 0.0;
+        }
         tile.active[count] = i;
-        count += slope != 0.0;
+        count += is_active;
     }
     return count;
 }
@@ -63,13 +68,41 @@ inline int64_t class_losses(const struct slimsvm_row_loss& loss, int64_t n, int6
     return count;
 }
 
+// The same for the logistic loss of several classes.
+template <class T>
+inline int64_t softmax_losses(const struct slimsvm_row_loss& loss, int64_t n, int64_t m, int64_t outputs,
+                              const Tile<T>& tile, LossTotals& totals) {
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t label = loss.classes[tile.chosen[i]];
+        const double weight = loss.weights[tile.chosen[i]];
+        const T* scores = tile.scores + i * outputs;
+        const BestClass<double> best = best_class<double>(m, [&](int64_t c) { return double(scores[c]); });
+        T* r = tile.r + i * m;
+        double total = 0.0;
+        for (int64_t c = 0; c < m; ++c) {
+            const double part = soft_share(double(scores[c]) - best.value);
+            r[c] = T(part);
+            total += part;
+        }
+        for (int64_t c = 0; c < m; ++c) r[c] = T(weight * double(r[c]) / total);
+        r[label] -= T(weight);
+        totals.loss += weight * (best.value + log(total) - double(scores[label]));
+        totals.wrong += best.label == label ? 0.0 : weight;
+        tile.active[i] = i;
+    }
+    return n;
+}
+
 template <class T>
 inline int64_t row_losses(const struct slimsvm_row_loss& loss, int64_t n, int64_t m, int64_t outputs,
                           const Tile<T>& tile, LossTotals& totals) {
     if (loss.code == SLIMSVM_MULTICLASS) return class_losses(loss, n, m, outputs, tile, totals);
-    if (loss.code == SLIMSVM_HINGE)
-        return score_losses(Hinge{loss.cost[0], loss.cost[1]}, loss.signs, loss.weights, n, outputs, tile, totals);
-    return score_losses(EpsilonInsensitive{loss.cost[0]}, loss.targets, loss.weights, n, outputs, tile, totals);
+    if (loss.code == SLIMSVM_SOFTMAX) return softmax_losses(loss, n, m, outputs, tile, totals);
+    int64_t count = 0;
+    with_score_loss(loss, [&](const auto& of_score, const auto* labels) {
+        count = score_losses(of_score, labels, loss.weights, n, m, outputs, tile, totals);
+    });
+    return count;
 }
 
 // Gradients that are given, of places from `position` on.

@@ -1,4 +1,4 @@
-// Crammer and Singer's loss max_c cost[y, c] + s_c - s_y.
+// Losses of several classes: Crammer and Singer's max_c cost[y, c] + s_c - s_y, and soft maxima.
 #pragma once
 
 #include "losses/soft.h"
@@ -30,6 +30,9 @@ template <class N, class Score>
 SLIMSVM_INLINE BestClass<N> augmented_class(const double* cost, int64_t k, const Score& score) {
     return best_class<N>(k, [&](int64_t c) { return N(cost[c]) + score(c); });
 }
+
+// exp(x) for x <= 0; 0 where that is lost beside 1.
+SLIMSVM_INLINE double soft_share(double x) { return x > -SOFT_FAR ? exp2_lanes(x * LOG2_E) : 0.0; }
 
 // The soft argmax of n rows: share (n, k) holds t_c = cost[y, c] + s_c - s_y on entry and
 // a_c = exp(t_c / tau) / (sum over the classes) on return; soft[i] is the soft maximum, hard[i] the greatest t_c.

@@ -1,7 +1,7 @@
 // Passes over the losses of rows: loss-augmented argmax, losses along a line, smoothed losses.
-#include "losses/epsilon_insensitive.h"
 #include "losses/hinge.h"
 #include "losses/multiclass.h"
+#include "losses/score_losses.h"
 #include "support/call.h"
 #include "threads/share.h"
 
@@ -68,6 +68,9 @@ struct OneScore {
     const Label* labels;
     const double* weights;
 
+    OneScore(const Loss& of_score, const Label* of_rows, const double* row_weights)
+        : loss(of_score), labels(of_rows), weights(row_weights) {}
+
     void augment(const double* scores, double* delta, double* coef, int64_t n) const {
         for_labels(labels, 0, n, [&](int64_t i, auto y) {
             const auto found = loss.augmented(y, read<decltype(y)>(scores + i));
@@ -109,6 +112,33 @@ struct OneScore {
     }
 };
 
+// The soft argmax of rows of k classes, residuals and curvatures of it; f(i, hard, soft) for every row, whose shares
+// are in their place.
+template <class Cost, class F>
+void soften(const int64_t* labels, const double* weights, int64_t k, const SmoothPlaces& places, const Cost& cost,
+            int64_t lo, int64_t hi, const F& f) {
+    constexpr int64_t ROWS = 64;
+    double hard[ROWS], soft[ROWS];
+    for (; lo < hi; lo += ROWS) {
+        const int64_t n = least(ROWS, hi - lo);
+        for (int64_t i = lo; i < lo + n; ++i) {
+            const double* row = places.scores + i * k;
+            for (int64_t c = 0; c < k; ++c) places.share[i * k + c] = cost(i, c) + row[c] - row[labels[i]];
+        }
+        soft_classes(n, k, places.tau, places.share + lo * k, hard, soft);
+        for (int64_t i = lo; i < lo + n; ++i) {
+            const double *share = places.share + i * k, weight = weights[i];
+            double *residual = places.residual + i * k, *curvature = places.curvature + i * k;
+            for (int64_t c = 0; c < k; ++c) {
+                residual[c] = -weight * share[c];
+                curvature[c] = weight * share[c] * (1.0 - share[c]) / places.tau;
+            }
+            residual[labels[i]] = weight * (1.0 - share[labels[i]]);
+            f(i, hard[i - lo], soft[i - lo]);
+        }
+    }
+}
+
 // Crammer and Singer's loss: the features' difference is phi(x) times (e_y - e_best).
 struct ClassMaximum {
     const int64_t* labels;
@@ -139,30 +169,72 @@ struct ClassMaximum {
         return sums;
     }
     SmoothSums smooth(const SmoothPlaces& places, int64_t lo, int64_t hi) const {
-        constexpr int64_t BLOCK = 64;
         SmoothSums sums = {0.0, 0.0, 0.0, 0.0};
-        double hard[BLOCK], soft[BLOCK];
-        for (; lo < hi; lo += BLOCK) {
-            const int64_t n = least(BLOCK, hi - lo);
-            for (int64_t i = lo; i < lo + n; ++i) {
-                const double *row = places.scores + i * k, *own_cost = cost + labels[i] * k;
-                for (int64_t c = 0; c < k; ++c) places.share[i * k + c] = own_cost[c] + row[c] - row[labels[i]];
+        const auto cost_of = [&](int64_t i, int64_t c) { return cost[labels[i] * k + c]; };
+        soften(labels, weights, k, places, cost_of, lo, hi, [&](int64_t i, double hard, double soft) {
+            const double* share = places.share + i * k;
+            double constant = 0.0;
+            for (int64_t c = 0; c < k; ++c) constant += share[c] * cost_of(i, c);
+            sums.loss += weights[i] * hard;
+            sums.value += weights[i] * soft;
+            sums.dual += weights[i] * constant;
+        });
+        return sums;
+    }
+};
+
+// The logistic loss of several classes, log sum_c exp(s_c - s_y): Crammer and Singer's without costs, with a soft
+// maximum of temperature 1 whatever is asked for.
+struct Softmax {
+    const int64_t* labels;
+    const double* weights;
+    int64_t k;
+
+    void augment(const struct slimsvm_augment_rows_call& call) const {
+        for (int64_t i = 0; i < call.n; ++i) {
+            const double* row = call.scores + i * k;
+            double *coef = call.coef + i * k, soft;
+            const double own = row[labels[i]];
+            for (int64_t c = 0; c < k; ++c) coef[c] = row[c] - own;
+            soft_classes(1, k, 1.0, coef, &call.delta[i], &soft);
+            call.delta[i] = soft;
+            for (int64_t c = 0; c < k; ++c) {
+                call.delta[i] -= coef[c] * (row[c] - own);
+                coef[c] = -coef[c];
             }
-            soft_classes(n, k, places.tau, places.share + lo * k, hard, soft);
-            for (int64_t i = lo; i < lo + n; ++i) {
-                const double *share = places.share + i * k, *own_cost = cost + labels[i] * k, weight = weights[i];
-                double *residual = places.residual + i * k, *curvature = places.curvature + i * k, constant = 0.0;
-                for (int64_t c = 0; c < k; ++c) {
-                    residual[c] = -weight * share[c];
-                    curvature[c] = weight * share[c] * (1.0 - share[c]) / places.tau;
-                    constant += share[c] * own_cost[c];
-                }
-                residual[labels[i]] = weight * (1.0 - share[labels[i]]);
-                sums.loss += weight * hard[i - lo];
-                sums.value += weight * soft[i - lo];
-                sums.dual += weight * constant;
-            }
+            coef[labels[i]] += 1.0;
         }
+    }
+    AlongSums along(const Line& line, int64_t lo, int64_t hi) const {
+        AlongSums sums = {0.0, 0.0};
+        for (int64_t i = lo; i < hi; ++i) {
+            const double *base = line.base + i * k, *step = line.direction + i * k;
+            const int64_t label = labels[i];
+            const auto score = [&](int64_t c) { return base[c] + line.step * step[c]; };
+            const double most = best_class<double>(k, score).value;
+            double total = 0.0, mean = 0.0;
+            for (int64_t c = 0; c < k; ++c) {
+                const double part = soft_share(score(c) - most);
+                total += part;
+                mean += part * step[c];
+            }
+            sums.loss += weights[i] * (most + log(total) - score(label));
+            sums.gain += weights[i] * (step[label] - mean / total);
+        }
+        return sums;
+    }
+    SmoothSums smooth(const SmoothPlaces& places, int64_t lo, int64_t hi) const {
+        SmoothSums sums = {0.0, 0.0, 0.0, 0.0};
+        const SmoothPlaces at_one = {places.scores, 1.0, places.residual, places.curvature, places.share};
+        const auto no_cost = [](int64_t, int64_t) { return 0.0; };
+        soften(labels, weights, k, at_one, no_cost, lo, hi, [&](int64_t i, double, double soft) {
+            const double *row = places.scores + i * k, *share = places.share + i * k;
+            double mean = 0.0;
+            for (int64_t c = 0; c < k; ++c) mean += share[c] * (row[c] - row[labels[i]]);
+            sums.loss += weights[i] * soft;
+            sums.value += weights[i] * soft;
+            sums.dual += weights[i] * (soft - mean);
+        });
         return sums;
     }
 };
@@ -186,13 +258,18 @@ struct RowCounter {
     }
 };
 
-// A hinge for every label of a row, as a hinge of every (row, label): the constant counts the wrong ones.
-struct HingeOfEveryLabel {
-    const int8_t* labels;
+// A loss for every score of a row, as one of every (row, score): the constant is the sum of theirs.
+template <class Loss, class Label>
+struct OfEveryScore {
+    Loss loss;
+    const Label* labels;
     const double* weights;
     int64_t m;
 
-    // f(loss, lo, hi) for the labels lo, ..., hi - 1 of blocks that cover the rows, weights of rows given to labels.
+    OfEveryScore(const Loss& of_score, const Label* of_rows, const double* row_weights, int64_t n_scores)
+        : loss(of_score), labels(of_rows), weights(row_weights), m(n_scores) {}
+
+    // f(loss, lo, hi) for the scores lo, ..., hi - 1 of blocks that cover the rows, weights of rows given to scores.
     template <class F>
     SLIMSVM_INLINE void for_blocks(int64_t first_row, int64_t last_row, const F& f) const {
         double room[BLOCK];
@@ -200,18 +277,18 @@ struct HingeOfEveryLabel {
         for (int64_t lo = first_row * m; lo < last_row * m; lo += BLOCK) {
             const int64_t hi = least(last_row * m, lo + BLOCK);
             rows.next(hi - lo, [&](int64_t c, int64_t row) { room[c] = weights[row]; });
-            f(OneScore<Hinge, int8_t>{{1.0, 1.0}, labels, room - lo}, lo, hi);
+            f(OneScore<Loss, Label>(loss, labels, room - lo), lo, hi);
         }
     }
     void augment(const struct slimsvm_augment_rows_call& call) const {
         for (int64_t i = 0; i < call.n; ++i) call.delta[i] = 0.0;
         RowCounter rows(m, 0);
-        double wrong[BLOCK];
+        double constant[BLOCK];
         for (int64_t lo = 0; lo < call.n * m; lo += BLOCK) {
             const int64_t n = least(BLOCK, call.n * m - lo);
-            const OneScore<Hinge, int8_t> block = {{1.0, 1.0}, labels + lo, nullptr};
-            block.augment(call.scores + lo, wrong, call.coef + lo, n);
-            rows.next(n, [&](int64_t c, int64_t row) { call.delta[row] += wrong[c]; });
+            const OneScore<Loss, Label> block(loss, labels + lo, nullptr);
+            block.augment(call.scores + lo, constant, call.coef + lo, n);
+            rows.next(n, [&](int64_t c, int64_t row) { call.delta[row] += constant[c]; });
         }
     }
     AlongSums along(const Line& line, int64_t lo, int64_t hi) const {
@@ -281,34 +358,30 @@ struct HingeAtEveryThreshold {
 // Whether the loss has what its code says it has, for scores (n, m) and p plain parameters.
 bool fits(const struct slimsvm_row_loss& loss, int64_t n, int64_t m, int64_t p) {
     if (loss.n != n || loss.n_outputs != m || m < 1) return false;
-    switch (loss.code) {
-        case SLIMSVM_HINGE:
-            return loss.signs && loss.n_signs == n && loss.cost && loss.n_cost == 2 && m == 1 && p == 0;
-        case SLIMSVM_EPSILON_INSENSITIVE:
-            return loss.targets && loss.cost && loss.n_cost == 1 && m == 1 && p == 0;
-        case SLIMSVM_MULTICLASS:
-            return loss.classes && loss.n_classes == m && loss.cost && holds(loss.n_cost, m, m) &&
-                   loss.n_cost == m * m && p == 0;
-        case SLIMSVM_MULTILABEL:
-            return loss.signs && holds(loss.n_signs, n, m) && loss.n_signs == n * m && p == 0;
-        case SLIMSVM_ORDINAL:
-            return loss.classes && loss.n_classes == p + 1 && m == 1;
-        default:
-            return false;
-    }
+    if (loss.code == SLIMSVM_ORDINAL) return loss.classes && loss.n_classes == p + 1 && m == 1;
+    if (p != 0) return false;
+    if (loss.code == SLIMSVM_MULTICLASS)
+        return loss.classes && loss.n_classes == m && loss.cost && holds(loss.n_cost, m, m) && loss.n_cost == m * m;
+    if (loss.code == SLIMSVM_SOFTMAX) return loss.classes && loss.n_classes == m;
+    return has_labels(loss, n, m);
+}
+
+// Whether a loss has a soft argmax over the classes of a row.
+bool has_share(const struct slimsvm_row_loss& loss) {
+    return loss.code == SLIMSVM_MULTICLASS || loss.code == SLIMSVM_SOFTMAX;
 }
 
 // f(loss) for the loss of a code that `fits` knows.
 template <class F>
 SLIMSVM_INLINE void with_smooth_loss(const struct slimsvm_row_loss& loss, const F& f) {
-    if (loss.code == SLIMSVM_HINGE)
-        f(OneScore<Hinge, int8_t>{{loss.cost[0], loss.cost[1]}, loss.signs, loss.weights});
-    else if (loss.code == SLIMSVM_EPSILON_INSENSITIVE)
-        f(OneScore<EpsilonInsensitive, double>{{loss.cost[0]}, loss.targets, loss.weights});
-    else if (loss.code == SLIMSVM_MULTICLASS)
-        f(ClassMaximum{loss.classes, loss.weights, loss.cost, loss.n_outputs});
-    else if (loss.code == SLIMSVM_MULTILABEL)
-        f(HingeOfEveryLabel{loss.signs, loss.weights, loss.n_outputs});
+    if (loss.code == SLIMSVM_MULTICLASS) return f(ClassMaximum{loss.classes, loss.weights, loss.cost, loss.n_outputs});
+    if (loss.code == SLIMSVM_SOFTMAX) return f(Softmax{loss.classes, loss.weights, loss.n_outputs});
+    with_score_loss(loss, [&](const auto& of_score, const auto* labels) {
+        if (loss.n_outputs == 1)
+            f(OneScore{of_score, labels, loss.weights});
+        else
+            f(OfEveryScore{of_score, labels, loss.weights, loss.n_outputs});
+    });
 }
 template <class F>
 SLIMSVM_INLINE void with_loss(const struct slimsvm_row_loss& loss, const F& f) {
@@ -350,7 +423,7 @@ int32_t losses_along(struct slimsvm_losses_along_call* call) {
 
 int32_t smooth_losses(struct slimsvm_smooth_losses_call* call) {
     if (!fits(*call->loss, call->n, call->m, 0) || call->loss->code == SLIMSVM_ORDINAL || !(call->tau > 0.0) ||
-        (call->loss->code == SLIMSVM_MULTICLASS && !call->share))
+        (has_share(*call->loss) && !call->share))
         return SLIMSVM_BAD_ARGUMENT;
     const Tiles tiles(call->n);
     const SmoothPlaces places = {call->scores, call->tau, call->residual, call->curvature, call->share};

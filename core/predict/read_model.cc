@@ -55,6 +55,8 @@ bool read_kind(const Json& header, Model& model) {
                  {"RankSVM", Kind::RANKING},
                  {"SequenceSVM", Kind::SEQUENCES}};
     const Json estimator = header["estimator"];
+    if (estimator.is_text("SVR") && header["params"]["loss"].is_text("poisson"))
+        return fails("the model predicts exponentials of its scores: slimsvm.load_predictor reads it");
     for (const auto& known : kinds)
         if (estimator.is_text(known.estimator)) return model.kind = known.kind, true;
     if (!estimator.is_text("SVC") && !estimator.is_text("CrossTrainedSVC"))

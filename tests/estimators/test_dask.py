@@ -275,7 +275,8 @@ def test_what_cannot_be_done_is_said_before_any_work(client, data):
         ({}, "max_basis a number"),
         ({"max_basis": "auto"}, "max_basis a number"),
         ({"solver": "bsgd", "max_basis": 5}, "found solver='bsgd'"),
-        ({"max_basis": 5, "loss": "f1"}, "over all rows at once"),
+        ({"max_basis": 5, "loss": "f1"}, "none of rows on a cluster"),
+        ({"max_basis": 5, "loss": "logistic"}, "none of rows on a cluster"),
     ):
         with pytest.raises(ValueError, match=message):
             SVC(**options).fit(lazy, y)

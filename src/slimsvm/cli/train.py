@@ -51,7 +51,7 @@ ESTIMATOR_OF: dict[str, Any] = {"classification": SVC, "regression": SVR, "ranki
 # Options that are for some tasks only.
 TAKEN = {
     "classification": ("class_weight", "loss", "probability"),
-    "regression": ("epsilon",),
+    "regression": ("epsilon", "loss"),
     "ranking": ("loss",),
     "sequence": ("loss", "window"),
 }
@@ -98,8 +98,9 @@ def _add_task_options(group: Any) -> None:
     )
     group.add_argument(
         "--loss",
-        help="classification: hinge, or for two classes f1, roc_auc, prbep, precision_at_k, recall_at_k; ranking: "
-        "swaps or average_precision; sequence: hamming or zero-one (default: the first of each)",
+        help="classification: hinge, logistic, squared_hinge, or for two classes f1, roc_auc, prbep, precision_at_k, "
+        "recall_at_k; regression: epsilon_insensitive or squared; ranking: swaps or average_precision; sequence: "
+        "hamming or zero-one (default: the first of each)",
     )
     group.add_argument(
         "--probabilities",

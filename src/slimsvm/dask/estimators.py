@@ -99,7 +99,10 @@ class DaskMachine:
                 f"found solver={solver!r}, max_basis={local.max_basis!r}"
             )
         if getattr(local, "loss", "hinge") not in ("hinge", "epsilon_insensitive"):
-            raise ValueError(f"loss={local.loss!r} is over all rows at once, which must be in memory: use slimsvm.SVC")
+            raise ValueError(
+                f"loss={local.loss!r} is none of rows on a cluster, which have 'hinge' and 'epsilon_insensitive': use "
+                f"slimsvm.{type(local).__name__}, with all rows in memory"
+            )
         if local.calibration_size is not None:
             raise ValueError(
                 f"calibration_size={local.calibration_size!r} is not offered for rows on a cluster: use slimsvm.Blocks"

@@ -18,7 +18,7 @@ from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_p
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text
 from slimsvm.deploy.c_functions import in_type
 from slimsvm.deploy.c_text import OfC, Values, array, classes_array
-from slimsvm.deploy.decisions import DECISIONS
+from slimsvm.deploy.decisions import AS_THEY_ARE, DECISIONS, check_shipped
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.deploy.probes import (
@@ -67,9 +67,9 @@ COMMENTS = {
     "ranking": "The score, by which the rows of a query are sorted, falling.",
 }
 # What it says of ``NAME_probabilities``, of classes and of labels.
-CALIBRATED = "calibrated on rows that\n * the model was not trained on"
-PROBABILITIES = f"Writes the probabilities of the NAME_N_CLASSES classes, {CALIBRATED}."
-PROBABILITIES_OF_LABELS = f"Writes the probability of each of the NAME_N_OUTPUTS labels, {CALIBRATED}."
+CALIBRATED, OF_TRAINING = "calibrated on rows that\n * the model was not trained on", "as the loss is\n * trained for"
+PROBABILITIES = "Writes the probabilities of the NAME_N_CLASSES classes, {whence}."
+PROBABILITIES_OF_LABELS = "Writes the probability of each of the NAME_N_OUTPUTS labels, {whence}."
 SCORES = Values(lambda column: f"scores[{column}]", "NAME_N_OUTPUTS")
 
 
@@ -136,6 +136,7 @@ def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
 
 def _check_says(model: PlainModel) -> None:
     """An error where a header has no such kernel or no such labels."""
+    check_shipped(model, "C header")
     if model.kernel.form == "columns" or model.kind not in COMMENTS or model.options.get("break_ties"):
         found = "break_ties=True" if model.options.get("break_ties") else f"{model.kind}, kernel {model.kernel.name}"
         raise ValueError(f"a C header scores rows of features and votes: there is none for {found}")
@@ -149,7 +150,8 @@ def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> 
     usage = [" *     float x[NAME_N_FEATURES] = {...}, scores[NAME_N_OUTPUTS];", " *     NAME_scores(x, scores);"]
     if model.calibration is not None:
         comment = PROBABILITIES_OF_LABELS if model.kind == "labels" else PROBABILITIES
-        functions += f"\n/* {comment} */\n{_probabilities(model, c)}"
+        whence = OF_TRAINING if (model.calibration == AS_THEY_ARE).all() else CALIBRATED
+        functions += f"\n/* {comment.format(whence=whence)} */\n{_probabilities(model, c)}"
         n = "OUTPUTS" if model.kind == "labels" else "CLASSES"
         usage += [f" *     float probabilities[NAME_N_{n}];", " *     NAME_probabilities(x, probabilities);"]
     numbers = f"{dtype}, no allocation, no library." + (f"\n * In this arithmetic, {error}." if error else "")

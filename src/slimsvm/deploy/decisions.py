@@ -21,6 +21,8 @@ ON_BOUNDARY = 1e-8
 # Two classes: log odds have the sign of the score. Their constant counts at most as much as the rest, and they are at
 # least LEAST_SHARE of that. Chosen: how steep p is at 1/2 changes next to no log loss.
 LEAST_SHARE = 1e-3
+# Parameters (u, w, c, b) of scores that are log odds as they are.
+AS_THEY_ARE = (1.0, 1.0, 0.0, 0.0)
 # Numbers that coupling of many classes takes at a time.
 BLOCK_NUMBERS = 1 << 22
 
@@ -66,6 +68,31 @@ class Decision:
     def probabilities(self, scores: Any) -> Any:
         """Probabilities (n, n_classes) of the classes, or (n, n_labels) that a row has the labels."""
         raise ValueError("probabilities are those of a calibrated classifier")
+
+
+class Counts(Decision):
+    """Exponentials of the scores."""
+
+    def codes(self, scores: Any) -> Any:
+        """Numbers, (n,) of one target or (n, n_outputs) of several."""
+        found = self.f.exponential(scores)
+        return self.f.column(found) if self.n_values == 1 else found
+
+
+class Targets(Decision):
+    """Several numbers: the scores."""
+
+    def codes(self, scores: Any) -> Any:
+        """The scores as they are."""
+        return scores
+
+
+class Quantiles(Decision):
+    """Several quantiles of a number: the scores, sorted, so that they do not cross."""
+
+    def codes(self, scores: Any) -> Any:
+        """The scores of every row in rising order."""
+        return self.f.sorted(scores)
 
 
 class Binary(Decision):
@@ -195,11 +222,23 @@ DECISIONS: dict[str, type[Decision]] = {
     "pairs": Pairs,
     "labels": Labels,
     "regression": Decision,
+    "counts": Counts,
+    "targets": Targets,
+    "quantiles": Quantiles,
     "one class": OneClass,
     "ordinal": Ordinal,
     "ranking": Decision,
     "sequences": Decision,
 }
+
+
+def check_shipped(model: PlainModel, form: str) -> None:
+    """Refuse a model whose predictions only Python makes: exponentials, several numbers, quantiles."""
+    if model.kind in ("counts", "targets", "quantiles"):
+        raise ValueError(
+            f"there is no {form} of a model whose predictions are {model.kind}: slimsvm.load_predictor predicts them "
+            "without training code"
+        )
 
 
 def are_lines(calibration: Array) -> bool:
@@ -226,6 +265,14 @@ class OfArrays:
     def column(self, scores: Array) -> Array:
         """The only column."""
         return scores[:, 0]
+
+    def exponential(self, scores: Array) -> Array:
+        """E to the scores."""
+        return np.exp(scores)
+
+    def sorted(self, scores: Array) -> Array:
+        """The scores of every row in rising order."""
+        return np.sort(scores, axis=1)
 
     def above(self, scores: Array) -> Array:
         """1 where a score is positive, else 0."""

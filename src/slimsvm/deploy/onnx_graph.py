@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slimsvm.deploy.decisions import DECISIONS, LEAST_SHARE, are_lines
+from slimsvm.deploy.decisions import DECISIONS, LEAST_SHARE, are_lines, check_shipped
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
     Distances,
@@ -84,7 +84,8 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
 
 
 def check_rows(model: PlainModel) -> None:
-    """An error where the model does not predict rows one by one."""
+    """An error where the model does not predict rows one by one, or not what a graph does."""
+    check_shipped(model, "graph of ONNX")
     if model.kind == "sequences":
         raise ValueError(
             "a graph of ONNX scores rows one by one, and a SequenceSVM's labels depend on each other: "

@@ -293,8 +293,9 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
     vectors, coef = _vectors(header, arrays), np.asarray(arrays["coef"], np.float64)
     if vectors is not None and not len(coef):  # a constant: with a vector that counts nothing no form is a special case
         vectors, coef = np.zeros((1, vectors.shape[1])), np.zeros((1, coef.shape[1]))
+    kind = _kind(header, classes)
     model = PlainModel(
-        kind=_kind(header, classes),
+        kind="targets" if kind == "regression" and coef.shape[1] > 1 else kind,
         kernel=kernel,
         n_features=fitted["n_features_in_"] * (2 * params.get("window", 0) + 1),
         vectors=vectors,
@@ -373,7 +374,9 @@ def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
         feature_gamma(model.kernel.gamma, model.n_features)
     n_vectors = len(arrays["features"]) if model.vectors is None else model.vectors.shape[0]
     k = 0 if model.classes is None else len(model.classes)
-    n_outputs = {"classes": k, "labels": k, "sequences": k, "pairs": k * (k - 1) // 2}.get(model.kind, 1)
+    n_of_kind: dict[str, int] = {"classes": k, "labels": k, "sequences": k, "pairs": k * (k - 1) // 2}
+    n_of_kind |= {name: model.coef.shape[1] for name in ("counts", "targets", "quantiles")}
+    n_outputs = n_of_kind.get(model.kind, 1)
     n_plain = {"ordinal": k - 1, "sequences": k * (k + 2)}.get(model.kind, len(model.plain))
     found = model.coef.shape, model.intercept.shape, model.plain.shape
     vectors_fit = model.vectors is None or model.vectors.shape[1] == width
@@ -387,6 +390,8 @@ def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
 def _kind(header: dict[str, Any], classes: Array | None) -> str:
     """The ``kind`` of `PlainModel` that the file's estimator and attributes stand for."""
     name = header["estimator"]
+    if name == "SVR":
+        return kind_of_numbers(header["params"])
     if name in KINDS:
         return KINDS[name]
     if name not in CLASSIFIERS:
@@ -399,6 +404,14 @@ def _kind(header: dict[str, Any], classes: Array | None) -> str:
     if classes is None or len(classes) == 2:
         return "binary"
     return "pairs" if multi_class_of(header) == "ovo" else "classes"
+
+
+def kind_of_numbers(params: dict[str, Any]) -> str:
+    """The ``kind`` of a regression with these parameters; of several targets the number of scores says it."""
+    if params.get("loss") == "poisson":
+        return "counts"
+    has_several = params.get("loss") == "quantile" and not isinstance(params["quantile"], (int, float))
+    return "quantiles" if has_several else "regression"
 
 
 def _feature_names(header: dict[str, Any]) -> list[str] | None:

@@ -75,7 +75,7 @@ class Predictor:
     """A model without its training code; `load_predictor` returns one.
 
     Besides ``predict`` it has the estimator's ``decision_function``: (n,) or (n, n_outputs) numbers for the
-    same X, and ``predict_proba`` where the estimator was fitted with ``probability=True``.
+    same X, and ``predict_proba`` where the estimator had it.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Predictor:
 
         Returns
         -------
-        ndarray of shape (n_samples,), or (n_samples, n_labels) of an indicator matrix
+        ndarray of shape (n_samples,), or (n_samples, n_labels) of an indicator matrix, or of several numbers a row
 
         Raises
         ------
@@ -257,5 +257,8 @@ class SequencesPredictor(ScoringPredictor):
 
 PREDICTORS: dict[str, type[Predictor]] = dict.fromkeys(DECISIONS, ScoringPredictor) | {
     "regression": Predictor,
+    "counts": Predictor,
+    "targets": Predictor,
+    "quantiles": Predictor,
     "sequences": SequencesPredictor,
 }

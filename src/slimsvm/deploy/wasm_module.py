@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.deploy.decisions import check_shipped
 from slimsvm.deploy.plain_model import KINDS, PlainModel, describe, whole_numbers
 from slimsvm.deploy.rows import CsrRows
 from slimsvm.modelfile import model_parts
@@ -59,6 +60,7 @@ def base64(content: bytes) -> str:
 
 def slim_bytes(model: PlainModel) -> bytes:
     """A model file with what prediction needs alone; vectors that float32 holds exactly take 4 bytes a number."""
+    check_shipped(model, "ES module")
     kernel, arrays = model.kernel.to_header()
     header: dict[str, Any] = {
         "estimator": ESTIMATORS.get(model.kind, "SVC"),

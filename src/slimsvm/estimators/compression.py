@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.bases.reduced_set import Reduced, reduce_model
 from slimsvm.estimators._shared.fitted import pairs_of_lines
-from slimsvm.estimators._shared.input_checks import check_finite
+from slimsvm.estimators._shared.input_checks import check_finite, has_log_odds
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
@@ -152,7 +152,9 @@ def compress(
     smaller: Any = found.model
     if not isinstance(model, KernelExpansion):
         smaller = _of_sklearn(model, expansion) if isinstance(model, (svm.SVC, svm.SVR)) else copy.copy(model)
-        for name in ("calibration_", "guarantee_", "nonconformity_", "nonconformity_classes_"):
+        if not has_log_odds(smaller):
+            vars(smaller).pop("calibration_", None)
+        for name in ("guarantee_", "nonconformity_", "nonconformity_classes_"):
             vars(smaller).pop(name, None)  # of the larger model's scores
         _replace_model(smaller, found, report)
     return (smaller, report) if return_report else smaller

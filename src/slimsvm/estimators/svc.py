@@ -44,7 +44,8 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     Crammer and Singer's max_c [cost(y, c) + s_c − s_y] in one problem with one score per class, or there is a two-class
     problem for each pair (``multi_class``). For several labels per row (an indicator matrix y) it is the sum of the
     labels' hinge losses, over one basis. For two classes it can also be a measure over all rows, such as F1 or ROC
-    area, or the ramp loss (``loss``).
+    area, or the ramp loss; and for any of these the logistic loss, which has probabilities by training, or the squared
+    hinge (``loss``).
 
     Parameters
     ----------
@@ -63,12 +64,17 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         Δ(y, ŷ) ≥ 0 with a zero diagonal, in the order of ``classes_``: the margin required between the classes.
     loss : str or task, default="hinge"
-        All others are for two classes. "ramp": the hinge capped at 2, so that outliers are no support vectors, by the
-        exact solver. Measures over all rows: "f1", "roc_auc", "prbep" (precision/recall break-even point),
-        "precision_at_k", "recall_at_k" (by name, k is the number of positive rows), "error_rate" (the same as "hinge"),
-        or an object such as `slimsvm.tasks.FBeta(2.0)`. ``classes_[1]`` is the positive class. The measure is trained
-        and `score` returns it; rows have no weights then. Losses that only rank set ``intercept_`` so that the number
-        of training rows predicted positive is the loss's k.
+        "logistic": log(1 + exp(−y f(x))) for two classes and for each of several labels, log Σ_c exp(s_c − s_y) for
+        several classes. ``predict_proba`` is then 1 / (1 + exp(−f)), or the softmax of the scores, whatever
+        ``probability`` says. "squared_hinge": max(0, 1 − y f(x))²; of several classes each against the rest, over one
+        basis. Both have learned vectors with a number as ``max_basis``, and without one, up to 3,000 rows, the machine
+        of all rows by Newton's method (of more rows 1,000 that are drawn are vectors, with a warning). All others are
+        for two classes. "ramp": the hinge capped at 2, so that outliers are no support vectors, by the exact solver.
+        Measures over all rows: "f1", "roc_auc", "prbep" (precision/recall break-even point), "precision_at_k",
+        "recall_at_k" (by name, k is the number of positive rows), "error_rate" (the same as "hinge"), or an object such
+        as `slimsvm.tasks.FBeta(2.0)`. ``classes_[1]`` is the positive class. The measure is trained and `score` returns
+        it; rows have no weights then. Losses that only rank set ``intercept_`` so that the number of training rows
+        predicted positive is the loss's k.
     max_seconds, precision, memory_limit, n_jobs
     multi_class : {"auto", "crammer-singer", "ovo"}, default="auto"
         "crammer-singer" is one problem with a score for each class. "ovo" is LIBSVM's: one problem for each pair
@@ -122,9 +128,9 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        is_hinge = isinstance(self.loss, str) and self.loss == "hinge"
-        tags.classifier_tags.multi_class = is_hinge
-        tags.classifier_tags.multi_label = is_hinge and takes_label_sets(self.solver)
+        takes_classes = isinstance(self.loss, str) and (self.loss == "hinge" or self._is_smooth)
+        tags.classifier_tags.multi_class = takes_classes
+        tags.classifier_tags.multi_label = takes_classes and takes_label_sets(self.solver)
         return tags
 
     def __init__(
@@ -142,6 +148,11 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         self.cost_matrix, self.loss, self.max_seconds, self.precision = cost_matrix, loss, max_seconds, precision
         self.memory_limit, self.n_jobs, self.multi_class = memory_limit, n_jobs, multi_class
         self.warm_start, self.calibration_size = warm_start, calibration_size
+
+    @property
+    def _is_smooth(self) -> bool:
+        """Whether the loss has two derivatives."""
+        return isinstance(self.loss, str) and self.loss in tasks.CLASS_LOSSES
 
     @with_callbacks
     @afresh
@@ -262,10 +273,15 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         """The task for the classes found; ``or_scores``: pairs of classes, or one score per class if that errs less."""
         k = len(self.classes_)
         if self.multilabel_:
-            for name, default in (("loss", "hinge"), ("cost_matrix", None), ("class_weight", None)):
+            loss = self.loss if self._is_smooth else "hinge"
+            for name, default in (("loss", loss), ("cost_matrix", None), ("class_weight", None)):
                 if getattr(self, name) is not default and getattr(self, name) != default:
                     raise ValueError(f"{name}={getattr(self, name)!r} is for classes, found an indicator matrix y")
-            return tasks.Multilabel(k)
+            return tasks.task_of_classes(loss, k, has_labels=True) if self._is_smooth else tasks.Multilabel(k)
+        if self._is_smooth:
+            if self.cost_matrix is not None:
+                raise ValueError(f"cost_matrix goes with loss='hinge', found loss={self.loss!r}")
+            return tasks.task_of_classes(self.loss, k, has_labels=False)
         if self.loss != "hinge":
             return self._task_of_ramp(k) if self.loss == "ramp" else self._task_over_all_rows(k)
         cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
@@ -280,6 +296,10 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     def _resolve_multi_class(self, X, weights) -> str:
         """The value of ``multi_class``, or what "auto" stands for."""
         check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
+        if self._is_smooth:
+            if self.multi_class == "ovo" and len(self.classes_) > 2:
+                raise ValueError(f"multi_class='ovo' goes with loss='hinge', found loss={self.loss!r}")
+            return "crammer-singer"
         if self.multi_class != "auto":
             return self.multi_class
         is_reduced = isinstance(self.solver, str) and self.solver == "auto" and isinstance(self.max_basis, Integral)
@@ -291,7 +311,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     def _task_over_all_rows(self, k: int) -> tasks.OverAllRows:
         """The task of a loss over all rows."""
         if not isinstance(self.loss, tasks.OverAllRows):
-            check_option("loss", self.loss, ("hinge", *tasks.MULTIVARIATE, "ramp"))
+            check_option("loss", self.loss, ("hinge", *tasks.CLASS_LOSSES, *tasks.MULTIVARIATE, "ramp"))
         self._check_two_classes(k)
         if self.cost_matrix is not None:
             raise ValueError(f"cost_matrix goes with loss='hinge', found loss={self.loss!r}")
@@ -394,7 +414,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
             With another loss than "hinge": sample_weight is given, or y does not have both classes.
         """
         check_is_fitted(self, "model_")
-        if self.loss in ("hinge", "ramp"):
+        if self._is_smooth or self.loss in ("hinge", "ramp"):
             return super().score(X, y, sample_weight)
         if sample_weight is not None:
             raise ValueError(f"sample_weight has no meaning for the measure of loss={self.loss!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_pinball_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -11,16 +12,16 @@ from slimsvm import tasks
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.conformal import PredictsIntervals
-from slimsvm.estimators._shared.input_checks import check_finite
+from slimsvm.estimators._shared.input_checks import check_finite, check_option
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
 
 
 @with_shared_parameters
 class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
-    """ε-insensitive kernel regression, a drop-in replacement for `sklearn.svm.SVR`.
+    """Kernel regression, a drop-in replacement for `sklearn.svm.SVR`.
 
-    Minimises ½‖w‖² + C Σ ω_i max(0, abs(y_i − f(x_i)) − ε). The regularised intercept is measured from the weighted
-    mean of y, so large targets are not penalised.
+    Minimises ½‖w‖² + C Σ ω_i ℓ_i, where ℓ is max(0, abs(y_i − f(x_i)) − ε) or another ``loss``. The
+    regularised intercept is measured from the weighted mean of y, so large targets are not penalised.
 
     Parameters
     ----------
@@ -28,9 +29,21 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
     C
         The error is the mean absolute error.
     epsilon : float, default=0.1
-        Half-width of the tube in which residuals have no loss, in the units of y.
+        Half-width of the tube in which residuals have no loss, in the units of y; with ``loss="huber"`` the residual
+        from which on a loss is linear. Others have no use for it.
     shrinking, cache_size, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision
     memory_limit, n_jobs, warm_start, calibration_size
+    loss : str, default="epsilon_insensitive"
+        With r = y − f(x): "epsilon_insensitive": max(0, abs(r) − ε). "squared": ½ r², kernel ridge regression with
+        alpha = 1/C. "huber": ½ r² up to abs(r) = ε, and ε abs(r) − ½ ε² beyond. "quantile": max(q r, (q − 1) r).
+        "poisson": exp(f) − y f for counts y ≥ 0, whose prediction is exp(f).
+
+        All have learned vectors with a number as ``max_basis``. Without one "epsilon_insensitive" and "quantile" have
+        the exact solver, of several targets one after another; others have, up to 3,000 rows, the machine of all rows
+        by Newton's method (of more rows 1,000 that are drawn are vectors, with a warning).
+    quantile : float or list of float, default=0.5
+        q of "quantile", between 0 and 1. A list, in rising order, is several quantiles of one target over one basis:
+        `predict` has a column for each, sorted in every row, so that they do not cross.
 
     Attributes
     ----------
@@ -56,11 +69,18 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
     _y_numeric = True
     _takes_blocks = True
     _takes_objects = True
+    _takes_targets = True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def __init__(
         self, *, kernel="rbf", degree=3, gamma="scale", coef0=0.0, tol=1e-3, C=1.0, epsilon=0.1, shrinking=True,
         cache_size=200, verbose=False, max_iter=-1, random_state=None, solver="auto", max_basis=None, intercept="auto",
         max_seconds=None, precision="auto", memory_limit=2000, n_jobs=None, warm_start=False, calibration_size=None,
+        loss="epsilon_insensitive", quantile=0.5,
     ):  # fmt: skip
         self.kernel, self.degree, self.gamma, self.coef0, self.tol, self.C = kernel, degree, gamma, coef0, tol, C
         self.epsilon, self.shrinking, self.cache_size, self.verbose = epsilon, shrinking, cache_size, verbose
@@ -68,6 +88,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         self.intercept, self.max_seconds, self.precision = intercept, max_seconds, precision
         self.memory_limit, self.n_jobs, self.warm_start = memory_limit, n_jobs, warm_start
         self.calibration_size = calibration_size
+        self.loss, self.quantile = loss, quantile
 
     @with_callbacks
     @afresh
@@ -78,8 +99,8 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or objects for a kernel function
             As in `SVC.fit`.
-        y
-            Targets.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets. The losses of several targets of a row are added up, over one basis.
         sample_weight
         """
         X, y = self._check_X(X, reset=True, y=y)
@@ -89,12 +110,39 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         return self
 
     def _encode(self, y, weights):
-        """The task, its examples, and the mean of y that a regularised intercept is measured from."""
-        task, y = tasks.Regression(self.epsilon), np.asarray(y, dtype=np.float64)
-        check_finite(y[:, None], "y")
+        """The task, its examples, and what a regularised intercept is measured from: the mean of y, or its logarithm.
+
+        Counts are divided by their mean, and weights multiplied, which leaves the loss as it was.
+        """
+        y = np.asarray(y, dtype=np.float64)
+        task = self._task(1 if y.ndim == 1 else y.shape[1])
+        check_finite(y.reshape(len(y), -1), "y")
+        if task.has_log_link:
+            tasks.check_counts(y)
+            mean = float(np.average(y.reshape(len(y), -1).mean(axis=1), weights=weights))
+            if not mean > 0:
+                raise ValueError("loss='poisson' needs a target above 0, found zeros alone")
+            scale = 1.0 if self.intercept == "none" else mean
+            weights = np.full(len(y), scale) if weights is None else scale * weights
+            return task, task.encode(y / scale, weights), float(np.log(scale))
         is_centred = self.intercept in ("auto", "regularized")
-        centre = float(np.average(y, weights=weights)) if is_centred else 0.0
-        return task, task.encode(y - centre, weights), centre
+        centre = np.average(y, axis=0, weights=weights) if is_centred else 0.0
+        return task, task.encode(y - centre, weights), float(centre) if np.ndim(centre) == 0 else centre
+
+    def _task(self, n_targets: int) -> tasks.Task:
+        """The task of the loss."""
+        check_option("loss", self.loss, ("epsilon_insensitive", "quantile", *tasks.NUMBER_LOSSES))
+        if self.loss == "epsilon_insensitive":
+            return tasks.Regression(self.epsilon, n_targets)
+        if self.loss != "quantile":
+            return tasks.SmoothRegression(self.loss, self.epsilon, n_targets)
+        if np.ndim(self.quantile) == 0:
+            return tasks.Quantile(self.quantile, n_targets)
+        if n_targets > 1:
+            raise ValueError(f"several quantiles are those of one target, found {n_targets} targets: give one quantile")
+        if self.calibration_size is not None:
+            raise ValueError("calibration_size is for one prediction of each row, found several quantiles: give one")
+        return tasks.Quantiles(tuple(float(q) for q in self.quantile))
 
     @available_if(has_partial_fit)
     @unchanged_by_failure
@@ -122,11 +170,33 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,), float64
+        ndarray of shape (n_samples,), or (n_samples, n_targets) of several targets or quantiles, float64
         """
         check_is_fitted(self, "model_")
         return self._predicted(self._scores(X))
 
     def _predicted(self, scores):
         """The targets that scores stand for."""
-        return scores[:, 0]
+        n_targets = 1 if self.loss == "quantile" and np.ndim(self.quantile) else scores.shape[1]
+        return self._task(n_targets).decode(scores, np.zeros(0))
+
+    def score(self, X, y, sample_weight=None):
+        """R², as scikit-learn has it; of several quantiles the mean share of the pinball loss that they explain.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+
+        Returns
+        -------
+        float
+        """
+        if self.loss != "quantile" or np.ndim(self.quantile) == 0:
+            return super().score(X, y, sample_weight)
+        found = self.predict(X)
+        shares = [
+            d2_pinball_score(y, found[:, j], sample_weight=sample_weight, alpha=q) for j, q in enumerate(self.quantile)
+        ]
+        return float(np.mean(shares))

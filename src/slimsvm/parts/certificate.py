@@ -2,7 +2,8 @@
 
 Any point of the dual is such a bound, whatever trained the model. Where every row has its own dual variables (two
 classes, several, regression, one class) one is found by `parts.dual_ascent.block_ascent`; several classes by pairs
-are two-class problems of their own, whose objectives and bounds add up. For sequences and losses over all rows it is a
+are two-class problems of their own, whose objectives and bounds add up. Of losses with two derivatives residuals are
+dual points (`parts.dual_ascent.residual_ascent`). For sequences and losses over all rows it is a
 nonnegative combination of exact cuts with Σ α ≤ C₁: the first cut is that of the model itself, the others come of
 `parts.cuts.cutting_plane_loop`, until its own gap, or the model's, is below GAP.
 
@@ -25,6 +26,7 @@ from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
 from slimsvm.parts.cuts.explicit_weights import resolve_weights
 from slimsvm.parts.dual_ascent.block_ascent import BoxAscent, ClassAscent, DualAscent
 from slimsvm.parts.dual_ascent.one_vs_one import problem_of_pair, rows_of_pair
+from slimsvm.parts.dual_ascent.residual_ascent import ResidualAscent
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import SCORED_ROWS, float64_objective, sure_bound
 from slimsvm.parts.rounding import warn_of_doubt
@@ -33,7 +35,7 @@ Array = np.ndarray
 
 # Cuts go on until no more than this share of the objective is open.
 GAP = 5e-4
-ASCENTS: dict[str, type[DualAscent]] = {"rows": BoxAscent, "classes": ClassAscent}
+ASCENTS: dict[str, type[DualAscent]] = {"rows": BoxAscent, "classes": ClassAscent, "residuals": ResidualAscent}
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,9 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
         scores[lo:hi] = model.scores(problem.rows.slice(lo, hi, problem.rows.exact_dtype), problem.n_jobs)
     objective = float64_objective(problem, model, scores)
     with one_blas_thread():
-        if problem.task.class_pairs():
+        if problem.task.has_columns:
+            bound, n_passes, evals = _bound_by_columns(problem, model, scores, end)
+        elif problem.task.class_pairs():
             bound, n_passes, evals = _bound_by_pairs(problem, model, scores, end)
         elif problem.task.bounded_by in ASCENTS:
             bound, n_passes, evals = _bound_by_ascent(problem, model, scores, objective, end)
@@ -132,6 +136,21 @@ def _bound_by_pairs(
         part_end = None if end is None else now + max(0.0, end - now) * float(work[k] / work[k:].sum())
         two, seen = problem_of_pair(problem, pair, index), scores[index][:, [k]]
         part = _bound_by_ascent(two, own, seen, float64_objective(two, own, seen), part_end)
+        bound, n_passes, evals = bound + part[0], n_passes + part[1], evals + part[2]
+    return bound, n_passes, evals
+
+
+def _bound_by_columns(
+    problem: Problem, model: KernelExpansion, scores: Array, end: float | None
+) -> tuple[float, int, int]:
+    """The sum over targets, each of which is a problem of its own."""
+    bound, n_passes, evals = 0.0, 0, 0
+    for k, (task, examples) in enumerate(problem.task.columns(problem.examples)):
+        now = time.perf_counter()
+        part_end = None if end is None else now + max(0.0, end - now) / (problem.task.n_outputs - k)
+        one = replace(problem, task=task, examples=examples)
+        own, seen = replace(model, coef=model.coef[:, [k]], intercept=model.intercept[[k]]), scores[:, [k]]
+        part = _bound_by_ascent(one, own, seen, float64_objective(one, own, seen), part_end)
         bound, n_passes, evals = bound + part[0], n_passes + part[1], evals + part[2]
     return bound, n_passes, evals
 

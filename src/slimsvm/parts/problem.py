@@ -22,10 +22,10 @@ Settings = TypeVar("Settings")
 # Values of C that a search tries, from the lowest; it ends after PATIENCE values in a row that do not lower the error.
 VALUES_OF_C, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 # docs/experiments/newton_in_a_fixed_basis.md has what a gap of 1e-10 takes; the numbers of rows were chosen.
-# Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, or at most
-# SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors times outputs. Others would take minutes: they
-# are solved to NEARLY_TOLERANCE. Losses written in Python cost too much for either, and a tol above the default is
-# obeyed.
+# Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, numbers as
+# targets, a loss with two derivatives, or at most SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors
+# times outputs. Others would take minutes: they are solved to NEARLY_TOLERANCE. Losses written in Python cost too much
+# for either, and a tol above the default is obeyed.
 SMALL_N, SMALL_BASIS = 2000, 500
 SMALL_TOLERANCE, NEARLY_TOLERANCE, DEFAULT_TOL = 1e-10, 1e-3, 1e-3
 # Beyond this γ·max‖x − mean‖² float32 kernel values lose more than three digits.
@@ -179,7 +179,8 @@ class Problem:
         if not self.is_small or self.tol > DEFAULT_TOL or self.task.has_object_labels:
             return self.tol, tol_relative
         m = self.task.n_outputs
-        is_least = m == 1 or (m * self.rows.n_rows <= SMALL_N and m * n_vectors <= SMALL_BASIS)
+        may_be_least = m == 1 or self.task.is_smooth or self.task.has_targets
+        is_least = may_be_least or (m * self.rows.n_rows <= SMALL_N and m * n_vectors <= SMALL_BASIS)
         tol = self.tol if self.tol < DEFAULT_TOL else np.inf
         return tol, min(tol_relative, SMALL_TOLERANCE if is_least else NEARLY_TOLERANCE)
 

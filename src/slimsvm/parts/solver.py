@@ -46,12 +46,15 @@ class Solver(BaseEstimator):
         Whether rows may have several labels.
     follows_libsvm : bool
         Whether what an estimator leaves to "auto" is what LIBSVM has: pairs of classes, and a free intercept.
+    takes_smooth : bool
+        Whether losses with two derivatives are trained, whose minimum is at no corner of a linear piece.
     final_objective : bool
         Whether the model's objective over all rows is computed at the end.
     """
 
     takes_label_sets: ClassVar[bool] = True
     follows_libsvm: ClassVar[bool] = False
+    takes_smooth: ClassVar[bool] = False
     final_objective: bool = True
 
     def start(self, problem: Problem, state: Any) -> Run:
@@ -79,6 +82,7 @@ class Solver(BaseEstimator):
             run, callbacks = None, tuple(callbacks)
             with suppress(OutOfTimeError):
                 problem.check_range()
+                check_loss(self, problem)
                 run = self.start(problem, state)
             if run is None:
                 return self._of_few(problem, begun)
@@ -130,6 +134,16 @@ class Solver(BaseEstimator):
         counters = {**fit.counters, "seconds": time.perf_counter() - begun}
         known: dict[str, Any] = {"objective": np.nan, "lower_bound": None, "history": [], "state": None, "solved": None}
         return replace(fit, status=Status.TIME_LIMIT, counters=counters, basis_rows=basis_rows, **known)
+
+
+def check_loss(solver: Solver, problem: Problem) -> None:
+    """Refuse a loss with two derivatives where the solver is made for pieces, and say which solvers take it."""
+    task: Any = problem.task
+    if task.is_smooth and not solver.takes_smooth:
+        raise ValueError(
+            f"{type(solver).__name__} does not train the loss {task.loss!r}: give max_basis a number or take "
+            "solver='refine' (learned vectors) or 'low-rank' (vectors that are rows)"
+        )
 
 
 def nothing(problem: Problem, name: str, begun: float) -> Fit:

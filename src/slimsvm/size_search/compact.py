@@ -60,7 +60,7 @@ from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import exact_objective, reported
 from slimsvm.parts.run import Fit, Status
-from slimsvm.parts.solver import Callback, Solver, nothing
+from slimsvm.parts.solver import Callback, Solver, check_loss, nothing
 from slimsvm.rows import as_rows, is_sparse
 from slimsvm.size_search.reduced_models import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
 from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch
@@ -87,9 +87,9 @@ NEEDS = (
     Need(
         lambda problem: (
             bool(problem.task.class_pairs())
-            or (problem.task.is_smoothable and (problem.task.has_class_scores or problem.task.has_targets))
+            or (problem.task.is_smoothable and (problem.task.has_class_scores or problem.task.has_dual))
         ),
-        "Compact looks for few vectors for two classes, several or regression, found {task}",
+        "Compact looks for few vectors for two classes, several or regression of one target, found {task}",
     ),
     Need(
         lambda problem: problem.kernel.has_features,
@@ -176,6 +176,7 @@ class Compact(Solver):
             # The same bits as of these rows in memory, which the exact machine needs.
             rows = problem.rows.slice(0, problem.rows.n_rows, problem.rows.exact_dtype)
             problem = replace(problem, rows=as_rows(rows))
+        check_loss(self, problem)
         check_needs("Compact", problem, RANDOM_ACCESS, *NEEDS)
         if self.max_basis is None:
             check_needs("Compact", problem, ENOUGH_ROWS)

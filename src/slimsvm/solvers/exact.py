@@ -47,7 +47,7 @@ from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Pr
 from slimsvm.parts.dual_ascent.interior_point import Inner
 from slimsvm.parts.dual_ascent.kernel_values import ValueSettings, keeps_lines, kernel_values
 from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
-from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates
+from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates, TargetsRun
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
 from slimsvm.parts.dual_ascent.smo import SetSettings
 from slimsvm.parts.problem import Kept, Problem
@@ -451,7 +451,7 @@ class ExactRun(Run):
 
 NEEDS = (
     Need(
-        lambda problem: problem.task.has_dual or bool(problem.task.class_pairs()),
+        lambda problem: problem.task.has_dual or problem.task.has_columns or bool(problem.task.class_pairs()),
         "Exact solves problems of two classes, of pairs of classes, regression and one class, found {task}; "
         "solver='exact-cuts' solves it",
     ),
@@ -464,6 +464,8 @@ NEEDS = (
 
 class Exact(Solver):
     """The exact kernel SVM, solved to LIBSVM's tolerance: two classes, more one-vs-one, regression, one class.
+
+    Several targets of a row, or quantiles, are as many problems, each solved by itself.
 
     ``tol`` is LIBSVM's: the largest violation of the optimality conditions by a pair of rows. The number of steps has
     no limit of its own: a fit ends with a warning only where further steps, 500 per row and at least a million, no
@@ -503,9 +505,13 @@ class Exact(Solver):
             if self.working_set_size < 2:
                 raise ValueError(f"working_set_size must be at least 2, found {self.working_set_size}")
         if state is not None:
-            if not isinstance(state, PairStates if problem.task.class_pairs() else DualState):
+            is_of_parts = problem.task.has_columns or bool(problem.task.class_pairs())
+            if not isinstance(state, PairStates if is_of_parts else DualState):
                 raise ValueError(f"Exact can only be warm-started from its own fit, found {type(state).__name__}")
             state.check(problem.task, problem.examples)
+        if problem.task.has_columns:
+            assert not isinstance(state, DualState)
+            return TargetsRun(problem, self, state)
         if problem.task.class_pairs():
             assert not isinstance(state, DualState)
             memory = problem.settings_of(ExactSettings).cache_share * problem.memory_limit

@@ -114,6 +114,8 @@ class Refine(Solver):
     (5, True)
     """
 
+    takes_smooth = True
+
     def __init__(
         self,
         max_basis: int = 100,

@@ -31,9 +31,11 @@ from slimsvm.bases import get_basis
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import check_count, check_number, check_smoothable, check_vectors, warn_of_a_gap
+from slimsvm.parts.dual_ascent.residual_ascent import residuals
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import reported
+from slimsvm.parts.reports import GAP_ROUNDING, reported
 from slimsvm.parts.resuming import Halfway, asked_of, generator_at
+from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Best, Fit, Run, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, subspace
@@ -57,8 +59,11 @@ class LowRankRun(Run):
     can_go_on = True
 
     def __init__(self, problem: Problem, solver: LowRank, state: LowRankState | Halfway | None):
+        self.is_whole = solver.max_basis is None
+        self.max_basis = problem.rows.n_rows if solver.max_basis is None else solver.max_basis
         self.problem, self.solver = problem, solver
-        self.kernel_rows = problem.bind()
+        exact = replace(problem, precision="float64") if self.is_whole and problem.precision == "auto" else problem
+        self.kernel_rows = exact.bind()
         self.rng, start, newton = problem.generator(), None, None
         if isinstance(state, Halfway):
             self.basis, self.basis_rows = state.values["basis"], state.values["basis_rows"]
@@ -77,6 +82,7 @@ class LowRankRun(Run):
         self.tolerances = problem.tolerances(solver.tol_relative, space.n_vectors)
         self.finisher = ConvexFinish(problem, space, self.rng, *self.tolerances, start, halfway=newton)
         self.bound, self.converged = -np.inf, False
+        self.point: DualPoint | None = None
         self.known: Best | None = None  # whose objective is that of all rows at the problem's price
 
     def distance(self, record: dict[str, Any]) -> float | None:
@@ -88,7 +94,7 @@ class LowRankRun(Run):
 
     def _choose(self, rng: np.random.Generator) -> tuple[Any, Array | None]:
         """The basis vectors, and the training rows they are."""
-        rows, k, basis = self.kernel_rows, self.solver.max_basis, self.solver.basis
+        rows, k, basis = self.kernel_rows, self.max_basis, self.solver.basis
         if isinstance(basis, np.ndarray) or is_sparse(basis):
             basis = rows.kernel.check_basis(basis, rows.n_features)
             check_vectors("basis", basis)
@@ -107,8 +113,8 @@ class LowRankRun(Run):
         return (rows.basis(chosen), chosen) if chosen.ndim == 1 else (chosen, None)
 
     def _check_size(self, k: int, d: int, name: str) -> None:
-        if not 1 <= k <= self.solver.max_basis:
-            raise ValueError(f"{name} has {k} vectors, max_basis={self.solver.max_basis}")
+        if not 1 <= k <= self.max_basis:
+            raise ValueError(f"{name} has {k} vectors, max_basis={self.max_basis}")
         expected = self.kernel_rows.basis(np.zeros(0, np.int64)).shape[1]
         if d != expected:
             raise ValueError(f"{name} has vectors of {d} features, the rows have {expected}")
@@ -177,7 +183,32 @@ class LowRankRun(Run):
             "report_kernel_evals": self.kernel_rows.counter.n - evals,
             "bound_in_basis": self.bound if np.isfinite(self.bound) else None,
         }
-        return Fit(model, status, objective, None, history, counters, LowRankState(whole, self.basis_rows), rows)
+        bound = None if not self.is_whole else self._bound_of_all(status)
+        return Fit(model, status, objective, bound, history, counters, LowRankState(whole, self.basis_rows), rows)
+
+    def _bound_of_all(self, status: Status) -> float:
+        """What no model of all rows is under, by the residuals at the last point; 0, which no loss is under, of a fit
+        that was cut short.
+        """
+        if status.is_cut or self.finisher.on_the_way:
+            return 0.0
+        finisher, rows = self.finisher, self.kernel_rows
+        V, constant = residuals(self.problem, finisher.passes.joined(finisher.point.scores), finisher.tau)
+        F = rows.scores(rows.points(np.arange(rows.n_rows)), V)
+        offset = float(self.problem.intercept == "regularized") * float(np.sum(V.sum(axis=0) ** 2))
+        seen = float(np.sum(V * F))
+        t = min(1.0, max(0.0, constant / (seen + offset))) if seen + offset > 0 else 1.0
+        used = np.flatnonzero(V.any(axis=1))
+        self.point = DualPoint(used, t * V[used], t * constant - 0.5 * t**2 * offset, t**2 * seen)
+        return self.point.rest - 0.5 * self.point.seen
+
+    def dual_point(self) -> DualPoint | None:
+        """The point that the bound of all rows belongs to."""
+        return self.point
+
+    def allowed(self, objective: float) -> float:
+        """The tolerance within the basis, or rounding."""
+        return max(self.tolerances[1], GAP_ROUNDING[self.kernel_rows.dtype]) * abs(objective)
 
     def _objective(self, u: Array) -> float:
         """½‖w‖² + C Σ ω_e ℓ_e over all rows."""
@@ -194,8 +225,9 @@ class LowRank(Solver):
 
     Parameters
     ----------
-    max_basis : int, default=500
+    max_basis : int or None, default=500
         Number of basis vectors; fewer if the data have fewer distinct rows, or if vectors lie in the others' span.
+        None: all rows, in float64. The model is then the kernel's own optimum, and ``lower_bound_`` bounds it.
     basis : {"nystrom", "kmeans", "incomplete-cholesky"}, Basis or array of shape (k, d), default="nystrom"
         Uniformly drawn rows, k-means centres of each class, greedy pivots, an object of `slimsvm.bases` with
         its own parameters, or the vectors themselves (at most ``max_basis``).
@@ -226,9 +258,11 @@ class LowRank(Solver):
     (30, True)
     """
 
+    takes_smooth = True
+
     def __init__(
         self,
-        max_basis: int = 500,
+        max_basis: int | None = 500,
         basis: Any = "nystrom",
         tol_relative: float = 0.001,
     ) -> None:
@@ -238,7 +272,8 @@ class LowRank(Solver):
 
     def start(self, problem: Problem, state: LowRankState | Halfway | None = None) -> LowRankRun:
         """Check parameters and set the run up."""
-        check_count("max_basis", self.max_basis)
+        if self.max_basis is not None:
+            check_count("max_basis", self.max_basis)
         check_number("tol_relative", self.tol_relative, "a positive number", positive=True)
         if isinstance(state, Halfway):
             state.check(problem, "LowRank", self.get_params(deep=False))

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from slimsvm.tasks.binary_and_regression import Binary as Binary
     from slimsvm.tasks.binary_and_regression import Multilabel as Multilabel
     from slimsvm.tasks.binary_and_regression import OneClass as OneClass
+    from slimsvm.tasks.binary_and_regression import Quantile as Quantile
+    from slimsvm.tasks.binary_and_regression import Quantiles as Quantiles
     from slimsvm.tasks.binary_and_regression import Regression as Regression
     from slimsvm.tasks.checking import TaskError as TaskError
     from slimsvm.tasks.checking import TaskReport as TaskReport
@@ -28,6 +30,16 @@ if TYPE_CHECKING:
     from slimsvm.tasks.ranking import Ranking as Ranking
     from slimsvm.tasks.ranking import Swaps as Swaps
     from slimsvm.tasks.sequence import Chain as Chain
+    from slimsvm.tasks.smooth import CLASS_LOSSES as CLASS_LOSSES
+    from slimsvm.tasks.smooth import LOSSES_OF_LOG_ODDS as LOSSES_OF_LOG_ODDS
+    from slimsvm.tasks.smooth import NUMBER_LOSSES as NUMBER_LOSSES
+    from slimsvm.tasks.smooth import OneVsRest as OneVsRest
+    from slimsvm.tasks.smooth import SmoothBinary as SmoothBinary
+    from slimsvm.tasks.smooth import SmoothLabels as SmoothLabels
+    from slimsvm.tasks.smooth import SmoothRegression as SmoothRegression
+    from slimsvm.tasks.smooth import Softmax as Softmax
+    from slimsvm.tasks.smooth import check_counts as check_counts
+    from slimsvm.tasks.smooth import task_of_classes as task_of_classes
     from slimsvm.tasks.task import Augmented as Augmented
     from slimsvm.tasks.task import Smoothed as Smoothed
     from slimsvm.tasks.task import Task as Task
@@ -61,9 +73,21 @@ _HOMES = homes_of(
         "examples": ["Examples"],
         "multiclass": ["Multiclass", "OneVsOne", "Ordinal"],
         "multivariate": ["ErrorRate", "FBeta", "MULTIVARIATE", "OverAllRows", "PrecisionAtK", "ROCArea", "RecallAtK"],
-        "binary_and_regression": ["Binary", "Multilabel", "OneClass", "Regression"],
+        "binary_and_regression": ["Binary", "Multilabel", "OneClass", "Quantile", "Quantiles", "Regression"],
         "ranking": ["AveragePrecision", "Ranking", "Swaps"],
         "sequence": ["Chain"],
+        "smooth": [
+            "CLASS_LOSSES",
+            "LOSSES_OF_LOG_ODDS",
+            "NUMBER_LOSSES",
+            "OneVsRest",
+            "SmoothBinary",
+            "SmoothLabels",
+            "SmoothRegression",
+            "Softmax",
+            "check_counts",
+            "task_of_classes",
+        ],
         "task": ["Augmented", "Smoothed", "Task", "losses"],
     }
 )

@@ -121,9 +121,17 @@ class Task:
         Loss that steps on single rows have for this task: HINGE, ONE_VS_REST or EPSILON_INSENSITIVE of `slimsvm.core`.
     is_compiled : bool
         Whether compiled descents have this very loss, by its ``core_loss``. Not inherited: see ``bounded_by``.
-    bounded_by : {"rows", "classes", "cuts"}
+    is_smooth : bool
+        Whether the loss has two derivatives, so that `smooth` is the loss itself at any temperature. Not inherited.
+        Such a task says what users call it, in ``loss``.
+    has_log_odds : bool
+        Whether scores are log odds: of the second of two classes, of each label; of several classes their differences.
+    has_log_link : bool
+        Whether scores are logarithms of the numbers that are predicted.
+    bounded_by : {"rows", "classes", "residuals", "cuts"}
         What bounds the optimum from below: ascent on a dual variable for each row (`row_dual`), ascent on one for each
-        row and class, or cuts. Not inherited: a class derived from a task may have another loss.
+        row and class, residuals of a smooth loss, or cuts. Not inherited: a class derived from a task may have another
+        loss.
     """
 
     n_outputs: int = 1
@@ -138,11 +146,14 @@ class Task:
     intercept_price: float = 0.0
     step_loss: int | None = None
     is_compiled: bool = False
+    is_smooth: bool = False
+    has_log_odds: bool = False
+    has_log_link: bool = False
     bounded_by: str = "cuts"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name in ("is_compiled", "bounded_by"):
+        for name in ("is_compiled", "is_smooth", "bounded_by"):
             if name not in vars(cls):
                 setattr(cls, name, getattr(Task, name))
 
@@ -208,6 +219,17 @@ class Task:
     def class_pairs(self) -> list[tuple[int, int]]:
         """Pairs of classes, each of them a two-class problem of its own with its own score; none where all is one."""
         return []
+
+    def columns(self, examples: Examples) -> list[tuple[Task, Examples]]:
+        """Tasks of one score with examples, which share nothing but rows and are solved one after another by a dual of
+        their own; none where all is one.
+        """
+        return []
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether `columns` has tasks."""
+        return False
 
     def in_pairs(self) -> Task | None:
         """The same classes as pairs, where each has a score of its own and no costs differ; None otherwise."""

@@ -27,6 +27,8 @@ from slimsvm.tasks import Binary
 MOST_REDUCED = 20_000
 # The same of two classes ("Two classes" there).
 MOST_REDUCED_OF_TWO = 5_000
+# The gap to which Newton's method over all rows goes where there are more than are solved to rounding.
+SPANNED_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class ChoiceSettings:
     most_cut_rows: int = 300_000
     # Rows from which the number of vectors with a metric of their own is searched for.
     least_searched: int = 50
+    # Rows up to which all are vectors of a loss with two derivatives, and how many are of more rows.
+    # docs/experiments/smooth_losses.md has the times.
+    most_spanned: int = 3000
+    few_spanned: int = 1000
 
 
 def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solver:
@@ -58,7 +64,8 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     classes of up to 5,000 rows, where `reduces` says so. Else they are learned by descent where the kernel has a
     derivative, the loss is a sum over examples and rows are not sparse with many features; otherwise they are found by
     subspace pursuit. With "auto" their number is searched for (`Compact`). Where a metric is learned that is so without
-    a number, too, and it is `Refine` with one, or with 100 vectors where there can be no search.
+    a number, too, and it is `Refine` with one, or with 100 vectors where there can be no search. Losses with two
+    derivatives, and vectors of several targets, have a rule of their own, `solver_of_span`.
 
     Parameters
     ----------
@@ -82,7 +89,11 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
         The exact solver would take more kernel evaluations than this rule allows.
     """
     rows, task, own = problem.rows, problem.task, problem.settings_of(ChoiceSettings)
-    is_exact = max_basis is None and not learns_metric and (task.has_dual or task.class_pairs())
+    has_rule = max_basis is not None or learns_metric
+    if task.is_smooth or (task.has_columns and has_rule):
+        return solver_of_span(problem, max_basis, learns_metric)
+    has_exact = task.has_dual or task.has_columns or bool(task.class_pairs())
+    is_exact = max_basis is None and not learns_metric and has_exact
     if is_exact or max_basis == "auto":
         solver = "the exact solver" if is_exact else "the search of max_basis='auto'"
         check_needs(solver, problem, RANDOM_ACCESS)
@@ -108,11 +119,41 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     if task.has_dual:
         n_evals = exact_evals(problem)
         return solvers.Exact() if n_evals <= own.most_evals else next_best(problem, n_evals)
-    if task.class_pairs():
+    if task.has_columns or task.class_pairs():
         return solvers.Exact()
     if prefers_weights(rows, problem.kernel, task.n_outputs, problem.memory_limit):
         return solvers.BCFW() if task.decomposes and task.n_plain else solvers.ExactCuts()
     return solvers.ExactCuts() if rows.n_rows <= own.most_cut_rows else solvers.ViolatedCuts()
+
+
+def solver_of_span(problem: Problem, max_basis: Any, learns_metric: bool) -> Solver:
+    """The solver of a loss with two derivatives: Newton's method over all rows, up to ``most_spanned`` of them, and
+    with a warning over ``few_spanned`` drawn rows where there are more; learned vectors where their number is given,
+    of any loss of several targets, too.
+    """
+    rows, own = problem.rows, problem.settings_of(ChoiceSettings)
+    task: Any = problem.task
+    what = f"loss={task.loss!r}" if task.is_smooth else f"{task.n_outputs} numbers for each row"
+    if max_basis == "auto":
+        raise ValueError(
+            "max_basis='auto' looks for few vectors that do as well as the exact machine of the hinge loss or of one "
+            f"target's; with {what} give max_basis a number"
+        )
+    if learns_metric:
+        return solvers.Refine() if max_basis is None else solvers.Refine(max_basis)
+    if max_basis is not None:
+        is_learned = problem.kernel.has_gradient and not is_text(rows)
+        return solvers.Refine(max_basis) if is_learned else solvers.LowRank(max_basis)
+    if rows.n_rows <= own.most_spanned:
+        return solvers.LowRank(None, tol_relative=SPANNED_TOLERANCE)
+    warnings.warn(
+        f"{what} has a model over all rows up to {own.most_spanned} of them, found {rows.n_rows}: "
+        f"{own.few_spanned} rows that are drawn are its vectors; give max_basis a number, or take "
+        "solver=LowRank(None), which has all rows as vectors nevertheless",
+        ConvergenceWarning,
+        stacklevel=6,
+    )
+    return solvers.LowRank(own.few_spanned)
 
 
 def reduces(rows: Rows, kernel: Kernel) -> bool:

@@ -30,7 +30,7 @@ from sklearn.utils.metaestimators import available_if
 
 from slimsvm.core.clock import OutOfTimeError, no_limit
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.deploy.decisions import ARRAYS, DECISIONS, Decision, calibration_terms
+from slimsvm.deploy.decisions import ARRAYS, AS_THEY_ARE, DECISIONS, Decision, calibration_terms
 from slimsvm.estimators._shared.input_checks import wants_probability
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind, some_of
 from slimsvm.model import KernelExpansion
@@ -346,9 +346,14 @@ class Seen(NamedTuple):
 class Probabilities:
     """Mixin of classifiers with ``probability``."""
 
-    def _calibrate(self: Any, fit: Fit, problem: Problem) -> tuple[Array, Array]:
-        """Calibrate the scores of a fit; return the rows and the scores that it was calibrated on."""
+    def _calibrate(self: Any, fit: Fit, problem: Problem) -> tuple[Array, Array] | None:
+        """Calibrate the scores of a fit; return the rows and the scores that it was calibrated on. Scores that are log
+        odds by training need neither.
+        """
         solved = problem if fit.solved is None else fit.solved
+        if solved.task.has_log_odds:
+            self.calibration_ = log_odds_as_they_are(solved.task)
+            return None
         rows, scores = out_of_sample(self.solver_, problem, fit)
         labels, weights = solved.examples.labels[rows], solved.examples.weights
         weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
@@ -395,7 +400,9 @@ class Probabilities:
         closed form. With other solvers a fifth of the rows is held out of a second fit with the same C and kernel.
         Where C, gamma or scales of features were chosen or learned, all rows were seen for that. `partial_fit`
         calibrates on the last 5,000 rows that it met, by their scores before it learned from them; on the first chunk
-        after that. A fit that was cut short is calibrated on some of the rows that it was trained on.
+        after that. A fit that was cut short is calibrated on some of the rows that it was trained on. With
+        ``loss="logistic"`` nothing is calibrated: scores are log odds, of two classes and of each label, and
+        logarithms of probabilities, but for what they share, of several classes.
 
         For two classes, and for each of several labels, the class that `predict` names is the one above 1/2. For more,
         the odds of all pairs of classes are coupled, and ordered classes have what lies between their thresholds: the
@@ -453,6 +460,13 @@ class Probabilities:
         ndarray of shape (n_samples, n_classes), float64
         """
         return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+
+
+def log_odds_as_they_are(task: Any) -> Array:
+    """Parameters (u, w, c, b) for every column with which z(s) = s; of several classes for every pair."""
+    m = task.n_outputs
+    columns = m * (m - 1) // 2 if task.has_class_scores and m > 1 else m
+    return np.tile(AS_THEY_ARE, (columns, 1))
 
 
 def calibration_of(task: Any, scores: Array, labels: Array, weights: Array) -> Array:

@@ -24,6 +24,7 @@ from slimsvm.kernels import CallableKernel, Kernel
 from slimsvm.kernels.user_kernels import CallableValues
 from slimsvm.rows import FLOATS, Rows, find_not_finite, first_missing, is_sparse
 from slimsvm.sparse_parts import check_sparse
+from slimsvm.tasks import LOSSES_OF_LOG_ODDS
 
 if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
@@ -115,6 +116,14 @@ def check_finite(X: Any, name: str = "X", columns: Any = None) -> None:
         what = "NaN" if np.isnan(value) else "infinity (inf)"
         named = column if columns is None else columns[column]
         raise ValueError(f"{name} contains {what} at row {row}, column {named!r}; only finite numbers are accepted")
+
+
+def takes_several(estimator: Any, y: Any) -> bool:
+    """Whether y has several labels or targets for each row, and the estimator takes them."""
+    if estimator._takes_targets:
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y, object).shape
+        return len(shape) == 2 and shape[1] > 1
+    return bool(estimator._takes_labels and is_multilabel(y))
 
 
 def checked_target(y: Any) -> Any:
@@ -349,8 +358,18 @@ def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
     ), lengths
 
 
+def has_log_odds(estimator: Any) -> bool:
+    """Whether an estimator's scores are log odds by training."""
+    loss = getattr(estimator, "loss", None)
+    return isinstance(loss, str) and loss in LOSSES_OF_LOG_ODDS
+
+
 def wants_probability(estimator: Any) -> bool:
-    """Whether an estimator has ``probability`` and it is true; "deprecated", scikit-learn's default, is not."""
+    """Whether an estimator has a loss of log odds, or ``probability`` that is true; "deprecated", scikit-learn's
+    default, is not.
+    """
+    if has_log_odds(estimator):
+        return True
     value = getattr(estimator, "probability", False)
     if isinstance(value, str) and value == "deprecated":
         return False
@@ -405,7 +424,7 @@ def check_blocks(estimator: Any, X: Rows, reset: bool, y: Any) -> Any:
     if isinstance(y, str):
         return X
     y = checked_target(y)
-    several = estimator._takes_labels and is_multilabel(y)
+    several = takes_several(estimator, y)
     stand_in = np.broadcast_to(np.float32(0), (X.n_rows, 1))  # scikit-learn checks y together with rows
     with naming_rows_of(y):
         pair: Any = check_X_y(stand_in, y, multi_output=several, y_numeric=estimator._y_numeric, estimator=estimator)

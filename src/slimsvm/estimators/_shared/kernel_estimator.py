@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import is_multilabel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
@@ -51,6 +50,7 @@ from slimsvm.estimators._shared.input_checks import (
     n_rows,
     naming_columns_of,
     naming_rows_of,
+    takes_several,
     target_of,
     wants_probability,
 )
@@ -62,7 +62,7 @@ from slimsvm.parts.problem import VALUES_OF_C, Problem
 from slimsvm.parts.progress import reading
 from slimsvm.parts.reports import timed
 from slimsvm.parts.run import Fit
-from slimsvm.parts.solver import Solver
+from slimsvm.parts.solver import Solver, check_loss
 from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
 from slimsvm.rows.columns import Columns
 from slimsvm.size_search.compact import Compact
@@ -81,8 +81,9 @@ OF_STREAM = ("classes_", "multi_class_", "multilabel_", "n_features_in_", "featu
 class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators: kernel, solver and problem of a fit, its attributes, scores of new rows."""
 
-    # Whether y may be an indicator matrix, rows may be `Blocks`, or objects that only the kernel function understands.
-    _takes_labels = _takes_blocks = _takes_objects = False
+    # Whether y may be an indicator matrix, or several targets; rows may be `Blocks`, or objects that only the kernel
+    # function understands.
+    _takes_labels = _takes_targets = _takes_blocks = _takes_objects = False
     # The objects of this fit; what a warm start goes on from; the columns that occur in wide sparse rows.
     _objects: Objects | None = None
     _state: Any = None
@@ -165,7 +166,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
                 X = check_numbers(validate_data(self, X, **options))
         else:
             y = checked_target(y)
-            several = self._takes_labels and is_multilabel(y)
+            several = takes_several(self, y)
             with naming_columns_of(X), naming_rows_of(y):
                 X, y = validate_data(self, X, y, y_numeric=self._y_numeric, multi_output=several, **options)
                 check_numbers(X)
@@ -182,7 +183,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         name = type(self).__name__
         has_y = not isinstance(y, str)
         if has_y:
-            several = self._takes_labels and is_multilabel(y)
+            several = takes_several(self, y)
             y = target_of(checked_target(y), n_rows(X, name), self._y_numeric, several)
             dense: Any = y
             y = dense.toarray() if sp.issparse(y) else y
@@ -320,7 +321,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             settings=self._settings,
         )
         self.solver_ = self._resolve_solver(problem)
-        may_be_free = task.has_threshold and (task.n_outputs == 1 or bool(task.class_pairs()))
+        may_be_free = task.has_threshold and (task.n_outputs == 1 or task.has_columns or bool(task.class_pairs()))
         if self.intercept == "auto" and may_be_free and self.solver_.follows_libsvm:
             problem = replace(problem, intercept="free")
         self.intercept_kind_ = problem.intercept
@@ -401,7 +402,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         task: tasks.Task,
         weights: Array | None = None,
         index: Array | None = None,
-        shift: float = 0.0,
+        shift: Any = 0.0,
         codes: Array | None = None,
     ) -> Fit:
         """Set the problem up, solve it, and keep the attributes that all estimators have.
@@ -489,7 +490,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         index, codes = trained
         if self._columns is not None:
             fit.model = self._widened(fit.model)
-        if self._centre:
+        if np.any(self._centre):
             fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
         if not fit.model.kernel.has_features:
             columns = fit.model.basis.astype(np.int64)
@@ -673,6 +674,7 @@ def fit_chunk(estimator: Any, X: Any, examples: tasks.Examples, task: tasks.Task
             "for each feature"
         )
     problem = estimator._set_up(X, examples, task, weights)
+    check_loss(estimator.solver_, problem)
     if not estimator.kernel_.has_formula:
         raise ValueError(
             f"partial_fit needs a kernel with a formula, found {estimator.kernel_!r}, which has values of the rows "

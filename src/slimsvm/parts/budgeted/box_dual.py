@@ -27,7 +27,7 @@ Array = np.ndarray
 NEEDS = (
     Need(
         lambda problem: problem.task.step_loss is not None,
-        "{solver} trains two classes, several, or regression, found {task}",
+        "{solver} trains two classes, several, or regression, found {task}; solver='refine' and 'low-rank' train it",
     ),
     no_free_intercept("an unregularised intercept ties the dual variables together"),
 )

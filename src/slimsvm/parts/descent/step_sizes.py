@@ -65,6 +65,17 @@ def loss_of_zero(problem: Problem) -> float:
     return mean_loss(task, np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain), examples)
 
 
+def slope_of_zero(problem: Problem) -> float:
+    """Mean slope of a smooth loss at the model that is zero, of all scores together: by it the mean loss there is in
+    units of scores. Slopes of other losses are about 1.
+    """
+    task, examples = problem.task, problem.examples
+    if not task.is_smooth:
+        return 1.0
+    slopes = np.abs(task.augment(np.zeros((examples.n_rows, task.n_outputs)), np.zeros(0), examples).coef)
+    return float(np.average(slopes.sum(axis=1), weights=examples.weights)) or 1.0
+
+
 def step_sizes(
     problem: Problem,
     kernel_rows: KernelRows,
@@ -102,7 +113,7 @@ def step_sizes(
     scale = np.sqrt(gamma) if np.ndim(gamma) else 1.0
     halfway = np.sqrt(spread * scale * np.sqrt(np.mean(np.square(spread * scale)))) / scale
     rate, share = basis_rate(solver.rate, k, own), own.loss_share / np.sqrt(max(1.0, k / own.pull_vectors))
-    score = unit * examples.n_examples / examples.n_rows
+    score = unit * examples.n_examples / examples.n_rows / slope_of_zero(problem)
     coef, known = rate * own.coef_rate / np.sqrt(k) * score, known_loss(problem)
     if (known is None or known.sequences is not None) and problem.task.n_outputs > 1:
         value = mean_kernel_value(kernel_rows, basis, index, rng, own.push_sample)

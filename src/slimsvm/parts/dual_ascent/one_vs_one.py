@@ -1,4 +1,5 @@
-"""Several classes by two-class problems of all pairs of classes, each solved by another solver.
+"""Several classes by two-class problems of all pairs of classes, and several targets one after another, each solved by
+another solver.
 
 One record of the history is one pair. The model has a basis that all pairs share and a column of coefficients for each.
 """
@@ -100,9 +101,10 @@ class OneVsOneRun(Run):
     """
 
     doing = "exact machine, pairs of classes"
+    what = "pairs of classes"
 
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
-        self.problem, self.solver, self.pairs = problem, solver, problem.task.class_pairs()
+        self.problem, self.solver, self.pairs = problem, solver, self.parts_of(problem)
         if state is not None:
             state.check(problem.task, problem.examples)
         self.states = [None] * len(self.pairs) if state is None else list(state.states)
@@ -111,6 +113,10 @@ class OneVsOneRun(Run):
         self.converged = False
         self.room = Room()
         self.kept = Kept(self.room) if problem.kept is None else problem.kept
+
+    def parts_of(self, problem: Problem) -> list[Any]:
+        """What is solved for one after another."""
+        return problem.task.class_pairs()
 
     @property
     def max_records(self) -> int | None:
@@ -181,7 +187,7 @@ class OneVsOneRun(Run):
         if k + 1 == len(self.pairs):
             self.converged = all(f.status in (Status.CONVERGED, Status.GAP) for f in self.fits)
             at_limit = sum(f.status == Status.ITERATION_LIMIT for f in self.fits)
-            self.spent = f"iteration limit for {at_limit} of {len(self.pairs)} pairs of classes" if at_limit else None
+            self.spent = f"iteration limit for {at_limit} of {len(self.pairs)} {self.what}" if at_limit else None
         return {
             "objective": None,
             "lower_bound": None,
@@ -191,6 +197,10 @@ class OneVsOneRun(Run):
             "n_basis": int(np.count_nonzero(fit.v)),
             "iterations": fit.n_iter,
         }
+
+    def loss_of_none(self, k: int) -> float:
+        """Weighted loss of pair k with scores of 0."""
+        return float(self.problem.examples.weights[self.rows_of(self.pairs[k])].sum())
 
     def allowed(self, objective: float) -> float:
         """The widest gap with which all pairs together have converged."""
@@ -204,7 +214,7 @@ class OneVsOneRun(Run):
         for k, pair in enumerate(self.pairs):
             index = self.rows_of(pair)
             if k >= len(self.fits):
-                objective += problem.C * float(problem.examples.weights[index].sum())
+                objective += problem.C * self.loss_of_none(k)
                 continue
             fit = self.fits[k]
             coef[index, k], intercept[k] = fit.v, fit.intercept
@@ -223,3 +233,36 @@ class OneVsOneRun(Run):
         state = PairStates(self.states, problem.task, problem.examples)
         self.kept.put("kernel rows", self.kernel_rows)
         return Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept)
+
+
+class TargetsRun(OneVsOneRun):
+    """Several targets, or quantiles, one after another (`Task.columns`)."""
+
+    doing = what = "targets"
+
+    def parts_of(self, problem: Problem) -> list[Any]:
+        """Their numbers."""
+        self.columns = problem.task.columns(problem.examples)
+        return list(range(len(self.columns)))
+
+    def rows_of(self, pair: Any) -> Array:
+        """All rows."""
+        return np.arange(self.problem.rows.n_rows)
+
+    def two_classes(self, pair: Any) -> Problem:
+        """The problem of one target, with up to twice its share of the time that is left."""
+        seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
+        (task, examples), precision = self.columns[pair], np.dtype(self.kernel_rows.dtype).name
+        found = replace(self.problem, task=task, examples=examples, precision=precision, verbose=0)
+        return replace(found, max_seconds=seconds, kept=None, room=self.room)
+
+    def told(self, k: int) -> dict[str, Any]:
+        """Return the record of target k."""
+        record = super().told(k)
+        return record | {"target": record.pop("pair")}
+
+    def loss_of_none(self, k: int) -> float:
+        """Weighted loss of target k with scores of 0."""
+        (task, examples), n = self.columns[k], self.problem.rows.n_rows
+        here = np.zeros((n, 1)), np.zeros(0)
+        return task.along(here, here, 0.0, examples)[0]

@@ -1,0 +1,322 @@
+"""Losses with two derivatives, which need no smoothing: of classes, of labels, of numbers.
+
+A loss is a number of the core, whose formula is in core/losses/smooth.h, and a line here. Its tangent at a score stands
+for the loss-augmented argmax: with v minus the derivative, ℓ + v f = −ℓ*(−v) is the constant, and v a dual point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm import core
+from slimsvm.tasks.binary_and_regression import (
+    labelled_examples,
+    mean_loss_of,
+    predicted_targets,
+    share_of_wrong_labels,
+    signed_examples,
+    target_examples,
+    targets_of,
+)
+from slimsvm.tasks.examples import Examples
+from slimsvm.tasks.multiclass import coded_examples
+from slimsvm.tasks.task import SmoothRowLoss, Task, as_floats
+
+Array = np.ndarray
+
+# Losses of labels −1 and +1, those of them whose scores are log odds, and losses of numbers.
+CLASS_LOSSES = {"logistic": core.LOGISTIC, "squared_hinge": core.SQUARED_HINGE}
+LOSSES_OF_LOG_ODDS = ("logistic",)
+NUMBER_LOSSES = {"squared": core.SQUARED_ERROR, "huber": core.HUBER, "poisson": core.POISSON}
+
+
+def task_of_classes(loss: str, n_classes: int, has_labels: bool) -> Task:
+    """The task of a loss of `CLASS_LOSSES` for classes, or for the labels of an indicator matrix."""
+    if has_labels:
+        return SmoothLabels(n_classes, loss)
+    if n_classes <= 2:
+        return SmoothBinary(loss)
+    return Softmax(n_classes) if loss == "logistic" else OneVsRest(n_classes, loss)
+
+
+def _known(loss: str, among: dict[str, int]) -> None:
+    if loss not in among:
+        raise ValueError(f"loss must be one of {', '.join(map(repr, among))}; found {loss!r}")
+
+
+def _row_loss(code: int, examples: Examples, n_outputs: int, **labels: Any) -> core.Structure:
+    """The loss of one score, with labels and weights, as the core has it."""
+    weights = as_floats(examples.weights)
+    return core.RowLoss(code=code, n_outputs=n_outputs, n_classes=0, weights=weights, **labels)
+
+
+@dataclass(frozen=True)
+class SmoothBinary(SmoothRowLoss):
+    """Two classes, with a smooth loss of y f(x).
+
+    Parameters
+    ----------
+    loss : {"logistic", "squared_hinge"}, default="logistic"
+        log(1 + exp(−y f)), or max(0, 1 − y f)².
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import SmoothBinary
+    >>> task = SmoothBinary()
+    >>> examples = task.encode(np.array([-1, 1]))
+    >>> task.smooth(np.zeros((2, 1)), 1.0, examples).residual.ravel()
+    array([-0.5,  0.5])
+    """
+
+    loss: str = "logistic"
+    has_class_scores = is_compiled = is_smooth = True
+    bounded_by = "residuals"
+
+    def __post_init__(self):
+        _known(self.loss, CLASS_LOSSES)
+
+    @property
+    def has_log_odds(self) -> bool:  # type: ignore[override]
+        """Whether the loss is one of log odds."""
+        return self.loss in LOSSES_OF_LOG_ODDS
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Labels −1 and +1 (any two-valued codes 0/1 are mapped to them) and weights as one-row examples."""
+        return signed_examples(y, sample_weight)
+
+    def core_loss(self, examples: Examples):
+        """The loss with labels and weights, as the core has it."""
+        return _row_loss(CLASS_LOSSES[self.loss], examples, 1, signs=np.ascontiguousarray(examples.labels))
+
+    def decode(self, scores, plain, examples=None):
+        """+1 where the score is positive, −1 elsewhere."""
+        return np.where(scores[:, 0] > 0, 1, -1)
+
+
+@dataclass(frozen=True)
+class SmoothLabels(SmoothRowLoss):
+    """A smooth loss for each label of a row, added up.
+
+    Parameters
+    ----------
+    n_labels : int
+    loss : {"logistic", "squared_hinge"}, default="logistic"
+        As of `SmoothBinary`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import SmoothLabels
+    >>> task = SmoothLabels(2)
+    >>> examples = task.encode(np.array([[1, 0]]))
+    >>> task.smooth(np.zeros((1, 2)), 1.0, examples).residual
+    array([[ 0.5, -0.5]])
+    """
+
+    n_labels: int
+    loss: str = "logistic"
+    is_compiled = is_smooth = True
+    bounded_by = "residuals"
+
+    def __post_init__(self):
+        _known(self.loss, CLASS_LOSSES)
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """One score column per label."""
+        return self.n_labels
+
+    @property
+    def has_log_odds(self) -> bool:  # type: ignore[override]
+        """Whether the loss is one of log odds."""
+        return self.loss in LOSSES_OF_LOG_ODDS
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """An indicator matrix (n, n_labels) of 0 and 1 (or −1 and +1), and weights of its rows."""
+        return labelled_examples(y, self.n_labels, sample_weight)
+
+    def core_loss(self, examples: Examples):
+        """The loss with labels and weights, as the core has it."""
+        signs = np.ascontiguousarray(examples.labels).reshape(-1)
+        return _row_loss(CLASS_LOSSES[self.loss], examples, self.n_labels, signs=signs)
+
+    def decode(self, scores, plain, examples=None):
+        """+1 where a score is positive, −1 elsewhere, (n, n_labels)."""
+        return np.where(scores > 0, 1, -1)
+
+    def error(self, predicted, examples: Examples) -> float:
+        """Hamming loss: weighted share of wrong labels."""
+        return share_of_wrong_labels(predicted, examples)
+
+
+@dataclass(frozen=True)
+class OneVsRest(SmoothRowLoss):
+    """A score for each class, which tells it from all others, with a smooth loss each; the greatest score's class.
+
+    Parameters
+    ----------
+    n_classes : int
+    loss : {"logistic", "squared_hinge"}, default="squared_hinge"
+        As of `SmoothBinary`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import OneVsRest
+    >>> task = OneVsRest(3)
+    >>> examples = task.encode(np.array([2]))
+    >>> task.smooth(np.zeros((1, 3)), 1.0, examples).residual
+    array([[-2., -2.,  2.]])
+    """
+
+    n_classes: int
+    loss: str = "squared_hinge"
+    has_class_scores = is_compiled = is_smooth = True
+    bounded_by = "residuals"
+
+    def __post_init__(self):
+        _known(self.loss, CLASS_LOSSES)
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """One score column per class."""
+        return self.n_classes
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Class codes 0 .. n_classes − 1 and weights as one-row examples."""
+        return coded_examples(y, self.n_classes, sample_weight)
+
+    def core_loss(self, examples: Examples):
+        """The loss with labels and weights, as the core has it."""
+        is_own = examples.labels[:, None] == np.arange(self.n_classes)
+        signs = np.where(is_own, np.int8(1), np.int8(-1)).reshape(-1)
+        return _row_loss(CLASS_LOSSES[self.loss], examples, self.n_classes, signs=signs)
+
+    def decode(self, scores, plain, examples=None):
+        """Column of the largest score, the lowest among equals."""
+        return np.argmax(scores, axis=1)
+
+
+@dataclass(frozen=True)
+class Softmax(SmoothRowLoss):
+    """The logistic loss of several classes, ℓ = log Σ_c exp(s_c − s_y).
+
+    Parameters
+    ----------
+    n_classes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import Softmax
+    >>> task = Softmax(4)
+    >>> examples = task.encode(np.array([1]))
+    >>> task.smooth(np.zeros((1, 4)), 1.0, examples).residual
+    array([[-0.25,  0.75, -0.25, -0.25]])
+    """
+
+    n_classes: int
+    loss = "logistic"
+    has_share = has_class_scores = has_log_odds = is_compiled = is_smooth = True
+    bounded_by = "residuals"
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """One score column per class."""
+        return self.n_classes
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Class codes 0 .. n_classes − 1 and weights as one-row examples."""
+        return coded_examples(y, self.n_classes, sample_weight)
+
+    def core_loss(self, examples: Examples):
+        """The loss with labels and weights, as the core has it."""
+        return core.RowLoss(
+            code=core.SOFTMAX,
+            n_outputs=self.n_classes,
+            n_classes=self.n_classes,
+            classes=np.ascontiguousarray(examples.labels),
+            weights=as_floats(examples.weights),
+        )
+
+    def decode(self, scores, plain, examples=None):
+        """Column of the largest score, the lowest among equals."""
+        return np.argmax(scores, axis=1)
+
+
+@dataclass(frozen=True)
+class SmoothRegression(SmoothRowLoss):
+    """Numbers, with a smooth loss.
+
+    Parameters
+    ----------
+    loss : {"squared", "huber", "poisson"}, default="squared"
+        With r = y − f: ½ r²; ½ r² up to abs(r) = ε and ε abs(r) − ½ ε² beyond; exp(f) − y f + y log y − y for counts
+        y ≥ 0, whose prediction is exp(f).
+    epsilon : float, default=0.1
+        ε of "huber", in the units of y.
+    n_targets : int, default=1
+        Targets of a row, whose losses are added up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import SmoothRegression
+    >>> task = SmoothRegression()
+    >>> task.smooth(np.zeros((2, 1)), 1.0, task.encode(np.array([0.2, -3.0]))).residual.ravel()
+    array([ 0.2, -3. ])
+    """
+
+    loss: str = "squared"
+    epsilon: float = 0.1
+    n_targets: int = 1
+    has_targets = is_compiled = is_smooth = True
+    bounded_by = "residuals"
+
+    def __post_init__(self):
+        _known(self.loss, NUMBER_LOSSES)
+        if self.loss == "huber" and not (np.isfinite(self.epsilon) and self.epsilon > 0):
+            raise ValueError(f"epsilon must be a number > 0 with loss='huber', found {self.epsilon!r}")
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """One score column per target."""
+        return self.n_targets
+
+    @property
+    def has_log_link(self) -> bool:  # type: ignore[override]
+        """Whether scores are logarithms of predictions."""
+        return self.loss == "poisson"
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Targets and weights as one-row examples."""
+        examples = target_examples(y, self.n_targets, sample_weight)
+        if self.has_log_link:
+            check_counts(examples.labels)
+        return examples
+
+    def core_loss(self, examples: Examples):
+        """The loss with labels and weights, as the core has it."""
+        own = {"cost": np.array([self.epsilon], np.float64)} if self.loss == "huber" else {}
+        return _row_loss(NUMBER_LOSSES[self.loss], examples, self.n_targets, targets=targets_of(examples), **own)
+
+    def decode(self, scores, plain, examples=None):
+        """The scores themselves, or their exponentials."""
+        return predicted_targets(np.exp(scores) if self.has_log_link else scores)
+
+    def error(self, predicted, examples: Examples) -> float:
+        """Weighted mean loss."""
+        tiny = np.finfo(np.float64).tiny
+        return mean_loss_of(self, np.log(np.maximum(predicted, tiny)) if self.has_log_link else predicted, examples)
+
+
+def check_counts(y: Array) -> None:
+    """Raise a ValueError that names the first row with a target below 0."""
+    below = (y < 0) if y.ndim == 1 else (y < 0).any(axis=1)
+    if below.any():
+        row = int(np.argmax(below))
+        raise ValueError(f"loss='poisson' needs targets >= 0, found {np.min(y[row])} in row {row}")
