@@ -200,6 +200,47 @@ def test_intervals_are_as_wide_as_residuals_of_rows_held_out(name):
     np.testing.assert_allclose(machine.predict_interval(NEW, alpha=0.2), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("size", [0.3, "out-of-fold"])
+def test_between_quantiles_intervals_are_wide_where_targets_vary(size):
+    rng = np.random.default_rng(6)
+    rows = rng.uniform(-1, 1, size=(2000, 1))
+    y = rows[:, 0] + np.where(rows[:, 0] > 0, 1.0, 0.1) * rng.normal(size=2000)
+    machine = SVR(loss="quantile", quantile=[0.1, 0.5, 0.9], max_basis=8, random_state=0, calibration_size=size)
+    low, high = machine.fit(rows[:500], y[:500]).predict_interval(rows[500:], alpha=0.1).T
+    assert 0.85 < np.mean((low <= y[500:]) & (y[500:] <= high)) < 0.95
+    is_wide = rows[500:, 0] > 0.2
+    assert np.mean((high - low)[is_wide]) > 2 * np.mean((high - low)[rows[500:, 0] < -0.2])
+    if size == 0.3:
+        held, quantiles = machine.calibration_indices_, machine.predict(rows)
+        outside = np.maximum(quantiles[held, 0] - y[held], y[held] - quantiles[held, -1])
+        half = np.sort(outside)[int(np.ceil(151 * 0.9)) - 1]
+        np.testing.assert_allclose(low, quantiles[500:, 0] - half, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(high, quantiles[500:, -1] + half, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "quantile", "poisson"])
+def test_intervals_of_every_loss(loss):
+    rng = np.random.default_rng(7)
+    rows = rng.normal(size=(1500, 2))
+    y = rng.poisson(np.exp(rows[:, 0])) if loss == "poisson" else rows[:, 0] + rng.normal(size=1500)
+    machine = SVR(loss=loss, max_basis=10, random_state=0, calibration_size=99).fit(rows[:400], y[:400])
+    held = machine.calibration_indices_
+    half = np.sort(np.abs(y[held] - machine.predict(rows[held])))[89]
+    expected = machine.predict(rows)[:, None] + [-half, half]
+    np.testing.assert_allclose(machine.predict_interval(rows), expected, rtol=1e-9)
+    inside = (expected[400:, 0] <= y[400:]) & (y[400:] <= expected[400:, 1])
+    assert 0.83 < inside.mean() < 0.97
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("size", [0.25, "out-of-fold"])
+@pytest.mark.parametrize("y", [TWO, THREE])
+def test_sets_of_every_loss(loss, size, y):
+    machine = SVC(loss=loss, max_basis=10, random_state=0, calibration_size=size).fit(X, y)
+    assert machine.predict_set(X)[np.arange(400), places(machine, y)].mean() > 0.8
+    assert machine.predict_set(X).shape == (400, len(machine.classes_))
+
+
 @pytest.mark.parametrize("name", ["one class", "one class on a budget"])
 def test_p_values_count_rows_that_are_as_far_outside(name):
     machine, _ = fitted(name)

@@ -272,18 +272,27 @@ class PredictsSets(Conformal):
         return found
 
 
+def ends_of(predicted: Array) -> tuple[Array, Array]:
+    """Where intervals begin and end before they are widened: the prediction, or the outer ones of several quantiles."""
+    return (predicted, predicted) if predicted.ndim == 1 else (predicted[:, 0], predicted[:, -1])
+
+
 class PredictsIntervals(Conformal):
     """Mixin of regressions with ``calibration_size``."""
 
     _promising = "predict_interval"
 
     def _nonconformity(self: Any, scores: Array, labels: Array) -> Array:
-        found: Array = np.abs(labels - self._predicted(scores))
+        low, high = ends_of(self._predicted(scores))
+        found: Array = np.maximum(low - labels, labels - high)
         return found
 
     @available_if(has_guarantee)
     def predict_interval(self: Any, X: Any, alpha: float = 0.1) -> Array:
-        """Intervals that have the target with a probability of at least 1 − alpha, all of one width.
+        """Intervals that have the target with a probability of at least 1 − alpha.
+
+        They are as wide on either side of the prediction, and all of one width. With a list of quantiles they reach
+        from the lowest to the highest, and equally more or less on either side: they are wide where targets vary.
 
         That holds with a number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), for rows that are drawn as
         those of the fit were, on average over fits and rows. Weights of rows count in the fit, and not here: the
@@ -315,7 +324,8 @@ class PredictsIntervals(Conformal):
 
         References
         ----------
-        Papadopoulos, Proedrou, Vovk, Gammerman: Inductive Confidence Machines for Regression, ECML 2002.
+        Papadopoulos, Proedrou, Vovk, Gammerman: Inductive Confidence Machines for Regression, ECML 2002. Romano,
+        Patterson, Candès: Conformalized Quantile Regression, NeurIPS 2019.
 
         Examples
         --------
@@ -330,7 +340,8 @@ class PredictsIntervals(Conformal):
         share = check_alpha(alpha)
         self._check_conformed()
         half = bound(self.nonconformity_, share)
-        return self.predict(X)[:, None] + np.array([-half, half])
+        low, high = ends_of(self.predict(X))
+        return np.column_stack([low - half, high + half])
 
 
 class PredictsPValues(Conformal):
