@@ -140,8 +140,6 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
             return tasks.Quantile(self.quantile, n_targets)
         if n_targets > 1:
             raise ValueError(f"several quantiles are those of one target, found {n_targets} targets: give one quantile")
-        if self.calibration_size is not None:
-            raise ValueError("calibration_size is for one prediction of each row, found several quantiles: give one")
         return tasks.Quantiles(tuple(float(q) for q in self.quantile))
 
     @available_if(has_partial_fit)
