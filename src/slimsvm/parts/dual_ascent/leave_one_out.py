@@ -221,7 +221,8 @@ class Columns:
             kernel_rows = replace(problem, precision="float64", kept=None).bind()
         self.n_before = kernel_rows.counter.n
         self.values = self.shared(kernel_rows)
-        self.of_class = [problem.examples.labels == c for c in range(problem.task.n_classes if self.pairs else 0)]
+        n_classes = 1 + max((second for _, second in self.pairs), default=-1)
+        self.of_class = [problem.examples.labels == c for c in range(n_classes)]
 
     def shared(self, kernel_rows: KernelRows) -> Values:
         """Kernel values, those of few rows or for many pairs computed at once."""
