@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "slimsvm"
 ORDER = [
     ["core", "docstrings", "lazy", "sparse_parts", "whole_file"],
     ["rows"],
-    ["kernels", "modelfile", "datasets"],
+    ["kernels", "modelfile", "datasets", "tables"],
     ["model", "deploy"],
     ["shapley"],
     ["tasks"],

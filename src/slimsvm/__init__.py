@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from slimsvm.estimators.grid_search import GridSearchSVR as GridSearchSVR
     from slimsvm.estimators.grid_search import path as path
     from slimsvm.estimators.svc import SVC as SVC
+    from slimsvm.estimators.tables import TableClassifier as TableClassifier
+    from slimsvm.estimators.tables import TableRegressor as TableRegressor
     from slimsvm.estimators.transformers import LearnedAxes as LearnedAxes
     from slimsvm.estimators.transformers import NormalRanks as NormalRanks
     from slimsvm.model import KernelExpansion as KernelExpansion
@@ -76,6 +78,7 @@ _HOMES = homes_of(
         "estimators.files": ["explain", "export", "load", "save"],
         "estimators.grid_search": ["GridSearchSVC", "GridSearchSVR", "path"],
         "estimators.svc": ["SVC"],
+        "estimators.tables": ["TableClassifier", "TableRegressor"],
         "estimators.transformers": ["LearnedAxes", "NormalRanks"],
         "model": ["KernelExpansion"],
         "modelfile": ["ModelFileError"],

@@ -320,6 +320,9 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
         if name in arrays and (arrays[name].dtype.kind not in kinds or arrays[name].ndim != n_axes):
             found = arrays[name]
             raise ValueError(f"the array {name} must not have dtype {found.dtype} and shape {found.shape}")
+    if "table" in header:
+        raise ValueError(f"a {header['estimator']} encodes the columns of a table: slimsvm.load reads it, and no other "
+                         "reader does yet")  # fmt: skip
     fitted, params = header["fitted"], header["params"]
     window, kernel = params.get("window", 0), header["kernel"]
     for entry, value, least in (("n_features_in_", fitted["n_features_in_"], 0), ("window", window, 0),

@@ -18,6 +18,7 @@ from slimsvm.estimators.sequence_svm import SequenceSVM
 from slimsvm.estimators.structured_svm import StructuredSVM
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
+from slimsvm.estimators.tables import TableClassifier, TableEstimator, TableRegressor
 
 if TYPE_CHECKING:
     from slimsvm.shapley import Explanation
@@ -32,6 +33,8 @@ STRUCTURED = {
 }
 # Those that choose the rows they train on: they pass scikit-learn's checks too.
 EDITING = {"CrossTrainedSVC": CrossTrainedSVC}
+# Those that encode the columns of a table: several machines, which only their own files hold.
+OF_TABLES = {"TableClassifier": TableClassifier, "TableRegressor": TableRegressor}
 
 
 def load(path):
@@ -63,7 +66,7 @@ def load(path):
     >>> slimsvm.load(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    return read_estimator(path, ESTIMATORS | STRUCTURED | EDITING)
+    return read_estimator(path, ESTIMATORS | STRUCTURED | EDITING | OF_TABLES)
 
 
 @described(WRITING)
@@ -104,6 +107,9 @@ def save(estimator: Any, path) -> None:
     >>> slimsvm.load(path).predict([[90.0]]).tolist()
     ['yes']
     """
+    if isinstance(estimator, TableEstimator):
+        estimator.save(path)
+        return
     scalers, name, found = parts_of(estimator)
     if type(found) not in (ESTIMATORS | STRUCTURED | EDITING).values():
         raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(found).__name__}")

@@ -26,6 +26,7 @@ from slimsvm.deploy.rows import Scaling, read_scaling
 from slimsvm.estimators._shared.calibrating import Seen
 from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, support_by_sign
 from slimsvm.estimators._shared.input_checks import check_path, wants_probability
+from slimsvm.estimators._shared.table_saving import read_table_estimator
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.parts.budgeted.box_dual import BudgetState
@@ -133,6 +134,8 @@ def read_estimator(path, by_name: dict[str, type]):
     """
     header, arrays = read_model(path)
     with damage_named(f"{path}: not a model this version knows"):
+        if "table" in header:
+            return read_table_estimator(header, arrays, by_name[header["estimator"]])
         estimator = _estimator(header, arrays, by_name)
         if "scaling" not in header:
             return estimator
@@ -562,6 +565,11 @@ def parts_of(model: Any) -> tuple[Steps, str, Any]:
         )
     name, estimator = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
     scalers = _scalers(model) if isinstance(model, Pipeline) else []
+    if hasattr(estimator, "machines_"):
+        raise TypeError(
+            f"a {type(estimator).__name__} encodes the columns of a table and averages several machines: no other form "
+            "has that yet. slimsvm.save writes it, slimsvm.load reads it"
+        )
     if not isinstance(estimator, Fitted):
         raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(estimator).__name__}")
     check_is_fitted(estimator, "model_")

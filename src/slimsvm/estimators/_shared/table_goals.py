@@ -1,0 +1,114 @@
+"""What the machines of a table are trained for and judged by: probabilities of classes, or numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slimsvm import tasks
+from slimsvm.deploy.decisions import ARRAYS
+from slimsvm.estimators._shared.calibrating import calibration_of
+from slimsvm.tasks import Task
+
+Array = np.ndarray
+
+# Least probability that counts in a log loss.
+LEAST = 1e-7
+# Half the width of the tube of errors that cost nothing, in standard deviations of y.
+EPSILON = 0.05
+
+
+class ClassGoal:
+    """Probabilities of classes 0, 1, …, judged by log loss.
+
+    Parameters
+    ----------
+    n_classes : int
+        At least 2.
+    """
+
+    measure = "log loss"
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+        self.task: Task = tasks.Binary() if n_classes == 2 else tasks.OneVsOne(n_classes)
+
+    def kinds(self, y: Array) -> Array:
+        """What every fold has the same share of."""
+        return y
+
+    def targets(self, y: Array) -> Array:
+        """What columns of many levels are encoded by: whether a row is of the second class, or of each."""
+        return (y[:, None] == np.arange(1 if self.n_classes == 2 else 0, self.n_classes)).astype(np.float64)
+
+    def has_all(self, y: Array) -> bool:
+        """Whether rows have all classes."""
+        return len(np.unique(y)) == self.n_classes
+
+    def calibrate(self, scores: Array, y: Array, weights: Array) -> Array:
+        """What makes probabilities of scores."""
+        return calibration_of(self.task, scores, np.where(y > 0, 1, -1) if self.n_classes == 2 else y, weights)
+
+    def predictions(self, scores: Array, calibration: Array) -> Array:
+        """Probabilities (n, n_classes).
+
+        The best log odds have another sign than the score here and there: a rare class's rows are on the wrong side.
+        """
+        log_odds = ARRAYS.log_odds(scores, calibration, keeps_sign=False)
+        return ARRAYS.both_sides(log_odds) if self.n_classes == 2 else ARRAYS.coupled(log_odds, self.n_classes)
+
+    def evidence(self, predictions: Array, y: Array) -> Array:
+        """What the loss of a mean of predictions needs: the probability of the row's own class."""
+        return predictions[np.arange(len(y)), y]
+
+    def loss(self, evidence: Array, y: Array, weights: Array) -> float:
+        """Log loss."""
+        return -float(np.average(np.log(np.maximum(evidence, LEAST)), weights=weights))
+
+    def loss_without_columns(self, y: Array, weights: Array) -> float:
+        """The loss of the classes' shares for every row."""
+        shares = np.bincount(y, weights, self.n_classes) / weights.sum()
+        return self.loss(shares[y], y, weights)
+
+
+class NumberGoal:
+    """Numbers of mean 0 and variance 1, judged by their root mean squared error."""
+
+    measure = "root mean squared error"
+
+    def __init__(self) -> None:
+        self.task: Task = tasks.Regression(EPSILON)
+
+    def kinds(self, y: Array) -> Array:
+        """Every fold has its share of small and of large numbers."""
+        return np.argsort(np.argsort(y, kind="stable"), kind="stable") // 5
+
+    def targets(self, y: Array) -> Array:
+        """What columns of many levels are encoded by."""
+        return y[:, None]
+
+    def has_all(self, y: Array) -> bool:
+        """Whether there are rows."""
+        return len(y) > 0
+
+    def calibrate(self, scores: Array, y: Array, weights: Array) -> Array:
+        """Nothing: scores are numbers as they are."""
+        return np.zeros((0, 4))
+
+    def predictions(self, scores: Array, calibration: Array) -> Array:
+        """The scores, of shape (n, 1)."""
+        return scores
+
+    def evidence(self, predictions: Array, y: Array) -> Array:
+        """What the loss of a mean of predictions needs: the predictions."""
+        return predictions[:, 0]
+
+    def loss(self, evidence: Array, y: Array, weights: Array) -> float:
+        """Root mean squared error."""
+        return float(np.sqrt(np.average((evidence - y) ** 2, weights=weights)))
+
+    def loss_without_columns(self, y: Array, weights: Array) -> float:
+        """The loss of the mean for every row."""
+        return self.loss(np.full(len(y), np.average(y, weights=weights)), y, weights)
+
+
+Goal = ClassGoal | NumberGoal

@@ -1,0 +1,141 @@
+"""Fitted estimators of tables as files of arrays and a JSON header, and back.
+
+All machines' vectors are rows of one array, features that are 0 or 1 as bits; a machine's coefficients are sparse.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
+from slimsvm.estimators._shared.table_search import Machine, Recipe
+from slimsvm.kernels import KERNELS
+from slimsvm.model import KernelExpansion, row_keys
+from slimsvm.modelfile import write_model
+from slimsvm.tables import TableEncoding
+
+Array = np.ndarray
+
+# What a fit leaves besides the machines, where the estimator has it.
+NUMBERS = "mean_y_", "spread_y_"
+
+
+def save_table_estimator(estimator: Any, path: Any) -> None:
+    """Write a fitted `TableClassifier` or `TableRegressor`."""
+    arrays: dict[str, Array] = {}
+    header: dict[str, Any] = {
+        "estimator": type(estimator).__name__,
+        "params": {name: value for name, value in estimator.get_params(deep=False).items() if is_plain(value)},
+        "table": estimator.encoding_.pack(arrays),
+        "machines": pack_machines(estimator.machines_, estimator.encoding_.are_flags, arrays),
+        "report": estimator.report_,
+        "numbers": {name: getattr(estimator, name) for name in NUMBERS if hasattr(estimator, name)},
+    }
+    if hasattr(estimator, "classes_"):
+        classes = np.asarray(estimator.classes_)
+        header["classes_are_objects"] = classes.dtype.kind == "O"
+        arrays["classes"] = classes.astype(str) if classes.dtype.kind == "O" else classes
+    # Readers of version 1 know of one machine of numbers alone.
+    write_model(path, header, arrays, version=2)
+
+
+def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: type) -> Any:
+    """The estimator that `save_table_estimator` wrote."""
+    estimator: Any = cls()
+    estimator.set_params(**header["params"])
+    estimator.encoding_ = TableEncoding.unpack(header["table"], arrays)
+    estimator.machines_ = unpack_machines(header["machines"], estimator.encoding_.are_flags, arrays)
+    estimator.report_ = str(header["report"])
+    names = [encoder.name for encoder in estimator.encoding_.encoders]
+    estimator.n_features_in_ = len(names)
+    if estimator.encoding_.has_names:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    for name in NUMBERS:
+        if name in header["numbers"]:
+            setattr(estimator, name, float(header["numbers"][name]))
+    if "classes" in arrays:
+        classes = arrays["classes"]
+        estimator.classes_ = classes.astype(object) if header["classes_are_objects"] else classes
+    check_machines(estimator.machines_, goal_of(estimator))
+    estimator.predict({name: [None] for name in names} if estimator.encoding_.has_names else [[None] * len(names)])
+    return estimator
+
+
+def goal_of(estimator: Any) -> Goal:
+    """What the machines of a fitted estimator predict."""
+    return ClassGoal(len(estimator.classes_)) if hasattr(estimator, "classes_") else NumberGoal()
+
+
+def check_machines(machines: list[Machine], goal: Goal) -> None:
+    """A ValueError if machines are not those of a goal."""
+    n_outputs = goal.task.n_outputs
+    for machine in machines:
+        model, calibration = machine.model, machine.calibration
+        lines = n_outputs if isinstance(goal, ClassGoal) else 0
+        if model.coef.shape[1] != n_outputs or calibration.shape != (lines, 4) or not 0 < machine.weight <= 1:
+            raise ValueError(f"a machine has {model.coef.shape[1]} outputs and a calibration of {calibration.shape}")
+        if not all(np.isfinite(part).all() for part in (model.coef, model.intercept, calibration)):
+            raise ValueError("a machine has numbers that are not finite")
+    if not machines:
+        raise ValueError("there is no machine")
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a parameter is JSON as it is."""
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def pack_machines(machines: list[Machine], are_flags: Array, arrays: dict[str, Array]) -> list[dict[str, Any]]:
+    """The machines as JSON; their arrays join ``arrays``."""
+    vectors = np.concatenate([machine.model.basis for machine in machines])
+    number_of: dict[bytes, int] = {}
+    numbers = [number_of.setdefault(key, len(number_of)) for key in row_keys(vectors)]
+    firsts = np.unique(numbers, return_index=True)[1]
+    arrays["vectors"] = vectors[firsts][:, ~are_flags]
+    arrays["vector_flags"] = np.packbits(vectors[firsts][:, are_flags] != 0, axis=1)
+    facts, at = [], 0
+    for j, machine in enumerate(machines):
+        model, recipe = machine.model, machine.recipe
+        kernel, of_kernel = model.kernel.to_header()
+        coef = sp.csr_array(model.coef)
+        parts = {
+            "rows": np.array(numbers[at : at + model.n_basis], np.uint32),
+            "coef": coef.data.astype(np.float32),
+            "indices": coef.indices.astype(np.min_scalar_type(coef.shape[1])),
+            "indptr": coef.indptr.astype(np.uint32),
+            "intercept": model.intercept,
+            "calibration": machine.calibration,
+        } | of_kernel
+        arrays |= {f"machine{j}_{name}": array for name, array in parts.items()}
+        facts.append({
+            "recipe": [recipe.kernel, recipe.gamma_factor, recipe.C],
+            "weight": machine.weight, "kernel": kernel, "dtype": model.dtype, "n_outputs": coef.shape[1],
+        })  # fmt: skip
+        at += model.n_basis
+    return facts
+
+
+def unpack_machines(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[str, Array]) -> list[Machine]:
+    """The machines that `pack_machines` wrote; an error if they contradict themselves."""
+    n_flags = int(np.count_nonzero(are_flags))
+    if arrays["vector_flags"].shape != (len(arrays["vectors"]), -(-n_flags // 8)):
+        raise ValueError("the vectors' flags do not go with the columns")
+    vectors = np.zeros((len(arrays["vectors"]), len(are_flags)), np.float32)
+    vectors[:, ~are_flags] = arrays["vectors"]
+    vectors[:, are_flags] = np.unpackbits(arrays["vector_flags"], axis=1, count=n_flags)
+    machines = []
+    for j, fact in enumerate(facts):
+        own = {name.removeprefix(f"machine{j}_"): array for name, array in arrays.items()}
+        basis = vectors[own["rows"]]
+        coef = sp.csr_array(
+            (own["coef"].astype(np.float64), own["indices"].astype(np.int64), own["indptr"].astype(np.int64)),
+            shape=(len(basis), fact["n_outputs"]),
+        )
+        coef.check_format(full_check=True)
+        kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
+        model = KernelExpansion(basis, coef.toarray(), own["intercept"], np.zeros(0), kernel, fact["dtype"])
+        machines.append(Machine(Recipe(*fact["recipe"]), fact["weight"], model, own["calibration"]))
+    return machines

@@ -1,0 +1,313 @@
+"""The machines that a table's mean is made of: tried on shared folds, chosen greedily by their loss out of fold.
+
+Every fold encodes the columns by its own rows. A mean of machines is chosen one by one, each time the one with which
+the loss of the mean out of fold is lowest, the same one again as often as it helps: how often is its weight. The
+machines that were chosen are trained on all rows, and calibrated by their scores out of fold.
+docs/experiments/tables.md has what else was tried.
+
+Caruana, Niculescu-Mizil, Crew, Ksikes: Ensemble Selection from Libraries of Models, ICML 2004.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from slimsvm import kernels
+from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, share_of_time, time_limit
+from slimsvm.estimators._shared.table_goals import Goal
+from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
+from slimsvm.model import KernelExpansion
+from slimsvm.parts.problem import Kept, Problem, Room
+from slimsvm.parts.progress import one_by_one
+from slimsvm.parts.run import Fit, Status
+from slimsvm.rows import as_rows
+from slimsvm.solvers import Exact
+from slimsvm.tables import Table, TableEncoding
+
+Array = np.ndarray
+
+# docs/experiments/tables.md settles these.
+N_FOLDS, N_PICKS = 5, 10
+GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
+VALUES_OF_C = (0.1, 1.0, 10.0, 100.0)
+# Kinds of fewer rows have none held out. Where there are fewer rows than FEW_ROWS, equal rows are one.
+FEWEST_OF_KIND, FEW_ROWS = N_FOLDS, 100
+# Rows that the search takes at most.
+MOST_SEARCHED = 5000
+# The violation of a row's margin at which a machine's training ends.
+TOL = 0.01
+# Of the time limit, the share of the search.
+SEARCH_SHARE = 0.6
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A kernel, its gamma as a multiple of the typical one, and C."""
+
+    kernel: str
+    gamma_factor: float
+    C: float
+
+    def told(self) -> str:
+        """The recipe in words."""
+        return f"{self.kernel} kernel with {self.gamma_factor:g} times the typical gamma, C={self.C:g}"
+
+
+# One line each: what a kernel is made of, given a gamma.
+KERNELS: dict[str, Callable[[float], kernels.Kernel]] = {
+    "rbf": kernels.RBF,
+    "laplacian": kernels.Laplacian,
+    "matern32": kernels.Matern32,
+}
+# What is taken where there are too few rows to choose by.
+DEFAULT = Recipe("rbf", 0.25, 1.0)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine of the mean."""
+
+    recipe: Recipe
+    weight: float
+    model: KernelExpansion
+    calibration: Array
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has found: recipes with their weights and calibrations, and losses out of fold."""
+
+    picks: dict[Recipe, tuple[float, Array | None]]
+    n_tried: int
+    loss: float | None = None
+    best_loss: float | None = None
+    trivial_loss: float | None = None
+    was_cut: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Features of training rows with what they are trained for, and how hard to try."""
+
+    features: Array
+    y: Array
+    weights: Array
+    goal: Goal
+    n_jobs: int | None
+
+    def take(self, index: Array) -> Rows:
+        """Some of them."""
+        return replace(self, features=self.features[index], y=self.y[index], weights=self.weights[index])
+
+    def problem(self, kernel: str, factor: float) -> Problem:
+        """The problem of a machine, with C = 1."""
+        # Few rows are solved to the last digit, so that weights and repeated rows do the same.
+        roughly: dict[str, Any] = {} if len(self.y) < FEW_ROWS else {"tol": TOL, "precision": "float32"}
+        return Problem(
+            rows=as_rows(self.features),
+            examples=self.goal.task.encode(self.y, self.weights),
+            task=self.goal.task,
+            kernel=KERNELS[kernel](factor * typical_gamma(self.features, self.weights)),
+            intercept="free",
+            random_state=0,
+            n_jobs=self.n_jobs,
+            **roughly,
+        )
+
+
+def typical_gamma(features: Array, weights: Array) -> float:
+    """One over the sum of the features' variances, half the mean squared distance of two rows."""
+    mean = np.average(features, axis=0, weights=weights)
+    variance = float(np.average((features - mean) ** 2, axis=0, weights=weights).sum())
+    return 1.0 / variance if variance > 0 else 1.0
+
+
+def merged(rows: Rows) -> Rows:
+    """Few rows with equal ones as one that has all their weight, in an order of their own."""
+    if len(rows.y) >= FEW_ROWS:
+        return rows
+    keys = np.column_stack([rows.features.astype(np.float64), rows.y])
+    different, index = np.unique(keys, axis=0, return_inverse=True)
+    weights = np.bincount(index.ravel(), rows.weights)
+    y = different[:, -1].astype(rows.y.dtype)
+    return replace(rows, features=different[:, :-1].astype(np.float32), y=y, weights=weights)
+
+
+def folds_of(kinds: Array, rng: np.random.RandomState) -> Array:
+    """The fold of every row, each with its share of every kind; −1 for rows of rare kinds, which are never held out."""
+    order = shuffled_by_kind(kinds, rng)
+    folds = np.empty(len(kinds), np.int64)
+    folds[order] = np.arange(len(kinds)) % N_FOLDS
+    folds[np.bincount(kinds)[kinds] < FEWEST_OF_KIND] = -1
+    return folds
+
+
+# -- the search --------------------------------------------------------------------------------------------------------
+
+
+def search(
+    table: Table, y: Array, weights: Array, goal: Goal, rng: np.random.RandomState, n_jobs: int | None, verbose: int
+) -> tuple[Found, TableEncoding, Rows]:
+    """The recipes whose mean has the lowest loss out of fold; the encoding of all rows, and the rows encoded.
+
+    Of many rows some are taken. A time limit and Ctrl-C end the search early: what was tried until then counts.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Nothing was tried by then.
+    """
+    encoding, features = TableEncoding.learn(table, goal.targets(y), weights)
+    rows = merged(Rows(features, y, weights, goal, n_jobs))
+    if len(y) < FEW_ROWS:
+        some, parts = rows, list(_folds_of_few(rows, rng))
+    else:
+        index = some_rows(goal.kinds(y), rng)
+        some = rows.take(index)
+        parts = list(_folds(table.take(index), some.y, some.weights, goal, rng, n_jobs))
+    tried, was_cut = _tried(parts, some, verbose) if parts else ({}, False)
+    if not tried:
+        return Found({DEFAULT: (1.0, None)}, 0, was_cut=was_cut), encoding, rows
+    held = np.concatenate([held for _, _, held in parts])
+    y, weights = some.y[held], some.weights[held]
+    evidences = {recipe: evidence for recipe, (evidence, _) in tried.items()}
+    chosen, loss = greedy_mean(evidences, y, weights, goal)
+    best = min(goal.loss(evidence, y, weights) for evidence in evidences.values())
+    picks = {recipe: (weight, tried[recipe][1]) for recipe, weight in chosen.items()}
+    return Found(picks, len(tried), loss, best, goal.loss_without_columns(y, weights), was_cut), encoding, rows
+
+
+def _tried(parts: list[tuple[Rows, Array, Array]], rows: Rows, verbose: int) -> tuple[dict[Recipe, Any], bool]:
+    """What the loss out of fold needs, and the calibration, of every recipe; whether the search was cut short."""
+    goal, held = rows.goal, np.concatenate([held for _, _, held in parts])
+    y, weights = rows.y[held], rows.weights[held]
+    tried: dict[Recipe, Any] = {}
+    was_cut = True
+    try:
+        with time_limit(share_of_time(SEARCH_SHARE)), suppress(OutOfTimeError):
+            for factor, kernel in one_by_one(
+                list(product(GAMMA_FACTORS, KERNELS)), "machines on held-out rows", verbose
+            ):
+                scores = np.concatenate([scores_along(part, kernel, factor, X) for part, X, _ in parts], axis=1)
+                for C, own in zip(VALUES_OF_C, scores, strict=True):
+                    calibration = goal.calibrate(own, y, weights)
+                    evidence = goal.evidence(goal.predictions(own, calibration), y)
+                    tried[Recipe(kernel, factor, C)] = evidence, calibration
+                check_time()
+            was_cut = False
+    except KeyboardInterrupt:
+        if not tried:
+            raise
+    return tried, was_cut
+
+
+def some_rows(kinds: Array, rng: np.random.RandomState) -> Array:
+    """At most `MOST_SEARCHED` rows, of every kind the same share."""
+    if len(kinds) <= MOST_SEARCHED:
+        return np.arange(len(kinds))
+    order = shuffled_by_kind(kinds, rng)
+    return np.sort(order[evenly(len(order), MOST_SEARCHED)])
+
+
+def _folds(
+    table: Table, y: Array, weights: Array, goal: Goal, rng: np.random.RandomState, n_jobs: int | None
+) -> Iterator[tuple[Rows, Array, Array]]:
+    """For each fold the rows that train, features of those held out, and their numbers.
+
+    No fold is held out that leaves a class without rows.
+    """
+    folds = folds_of(goal.kinds(y), rng)
+    for fold in range(N_FOLDS):
+        held, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        if len(held) and goal.has_all(y[train]):
+            encoding, features = TableEncoding.learn(table.take(train), goal.targets(y[train]), weights[train])
+            yield Rows(features, y[train], weights[train], goal, n_jobs), encoding.features(table.take(held)), held
+
+
+def _folds_of_few(rows: Rows, rng: np.random.RandomState) -> Iterator[tuple[Rows, Array, Array]]:
+    """The same for few rows, encoded together: rows of the same features are held out together."""
+    kinds = rows.goal.kinds(rows.y)
+    groups = np.unique(rows.features, axis=0, return_inverse=True)[1].ravel()
+    rarest_first = np.lexsort((np.bincount(kinds)[kinds], groups))
+    firsts = rarest_first[np.unique(groups[rarest_first], return_index=True)[1]]
+    folds = folds_of(rows.goal.kinds(rows.y[firsts]), rng)[groups]
+    for fold in range(N_FOLDS):
+        held, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        if len(held) and rows.goal.has_all(rows.y[train]):
+            yield rows.take(train), rows.features[held], held
+
+
+def scores_along(rows: Rows, kernel: str, factor: float, X: Array) -> Array:
+    """Scores (n_C, n, m) of rows held out by machines of every C, each trained from the one before."""
+    problem, state, found = replace(rows.problem(kernel, factor), kept=Kept(Room())), None, []
+    for C in VALUES_OF_C:
+        fit = solved(replace(problem, C=C), state)
+        check_time()
+        state = fit.state
+        found.append(fit.model.scores(X, rows.n_jobs))
+    return np.stack(found)
+
+
+def solved(problem: Problem, state: Any = None) -> Fit:
+    """The exact machine of a problem; an interrupt is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the estimator says it once
+        fit = Exact().solve(problem, state=state)
+    if fit.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return fit
+
+
+def greedy_mean(
+    evidences: dict[Recipe, Array], y: Array, weights: Array, goal: Goal
+) -> tuple[dict[Recipe, float], float]:
+    """Weights of the recipes in the mean with the lowest loss, and that loss."""
+    picks: Counter[Recipe] = Counter()
+    total: Any = 0.0
+    for n in range(1, N_PICKS + 1):
+        losses = {recipe: goal.loss((total + own) / n, y, weights) for recipe, own in evidences.items()}
+        best = min(losses, key=lambda recipe: losses[recipe])
+        picks[best] += 1
+        total = total + evidences[best]
+    return {recipe: count / N_PICKS for recipe, count in picks.items()}, losses[best]
+
+
+# -- the machines that stay --------------------------------------------------------------------------------------------
+
+
+def machines_of(found: Found, rows: Rows) -> list[Machine]:
+    """The chosen recipes, trained on all rows: those for which there is time, at least one."""
+    machines: list[Machine] = []
+    for recipe, (weight, calibration) in sorted(found.picks.items(), key=lambda pick: -pick[1][0]):
+        if machines and is_time_over():
+            break
+        fit = solved(replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C))
+        if machines and fit.status is Status.TIME_LIMIT:
+            break
+        model = rounded(fit.model)
+        if calibration is None:  # no row was held out
+            calibration = rows.goal.calibrate(model.scores(rows.features, rows.n_jobs), rows.y, rows.weights)
+        machines.append(Machine(recipe, weight, model, calibration))
+    total = sum(machine.weight for machine in machines)
+    return [replace(machine, weight=machine.weight / total) for machine in machines]
+
+
+def rounded(model: KernelExpansion) -> KernelExpansion:
+    """The model with coefficients that float32 holds, as files have them."""
+    return replace(model, coef=model.coef.astype(np.float32).astype(np.float64))
+
+
+def mean_of(machines: list[Machine], goal: Goal, X: Array, n_jobs: int | None) -> Array:
+    """The mean of the machines' predictions for encoded rows."""
+    return sum(
+        machine.weight * goal.predictions(machine.model.scores(X, n_jobs), machine.calibration) for machine in machines
+    )  # type: ignore[return-value]

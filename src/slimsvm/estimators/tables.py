@@ -1,0 +1,333 @@
+"""One call for a table: columns of any kind in, a mean of kernel machines out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from slimsvm.core.clock import time_limit
+from slimsvm.core.threads import one_blas_thread
+from slimsvm.docstrings import described
+from slimsvm.estimators._shared.around_fit import afresh
+from slimsvm.estimators._shared.fitted import WRITING
+from slimsvm.estimators._shared.input_checks import check_limit, check_sample_weight, checked_target, found_classes
+from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
+from slimsvm.estimators._shared.table_saving import goal_of, save_table_estimator
+from slimsvm.estimators._shared.table_search import Found, machines_of, mean_of, search
+from slimsvm.tables import Table, table_of
+
+Array = np.ndarray
+
+SHARED = """
+Parameters
+----------
+time_limit : float or None, default=None
+    Seconds that a fit may take. The search for machines then ends early, and what was tried by then counts.
+random_state : int, RandomState or None, default=0
+    For the folds.
+n_jobs : int or None, default=None
+    Threads; None takes all cores. The result does not depend on it.
+verbose : bool or int, default=False
+    True shows a progress bar with the time that is left on standard error.
+
+Attributes
+----------
+machines_ : list
+    The machines of the mean: ``recipe``, ``weight``, ``model`` (a `KernelExpansion` of encoded rows), ``calibration``.
+encoding_ : TableEncoding
+    What every column becomes.
+report_ : str
+    In words: what every column was taken for, what was tried, what was chosen, and its loss out of fold.
+mean_y_, spread_y_ : float
+    Of the training rows' y, for numbers.
+n_features_in_ : int
+    Number of columns.
+feature_names_in_ : ndarray of shape (n_columns,)
+    Names of the columns, where the table has names.
+"""
+
+
+class TableEstimator(BaseEstimator):
+    """Base of both: a table to features, a search, a mean of machines."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+    def _search(self: Any, X: Any, y: Array, sample_weight: Any, goal_of: Any) -> None:
+        """Find the machines for y, whose goal ``goal_of`` tells of y and weights of the rows with positive weight."""
+        seconds = check_limit("time_limit", self.time_limit, integer=False)
+        rng = check_random_state(self.random_state)
+        table = table_of(X)
+        if len(y) != table.n_rows:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"the table has {table.n_rows} rows, y has {len(y)}"
+            )
+        if table.n_rows < 2:
+            raise ValueError(f"{type(self).__name__} needs at least 2 rows, found n_samples={table.n_rows}: 1 sample")
+        weights = check_sample_weight(sample_weight, table.n_rows, negative_is_zero=True)
+        weights = np.ones(table.n_rows) if weights is None else weights
+        kept = np.flatnonzero(weights)
+        goal, y, weights = goal_of(y[kept], weights[kept])
+        table = table if len(kept) == table.n_rows else table.take(kept)
+        with one_blas_thread(), time_limit(seconds):
+            found, self.encoding_, rows = search(table, y, weights, goal, rng, self.n_jobs, int(self.verbose))
+            self.machines_ = machines_of(found, rows)
+        self.n_features_in_ = len(table.columns)
+        if table.has_names:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        if found.was_cut or len(self.machines_) < len(found.picks):
+            warnings.warn(
+                f"{type(self).__name__} was stopped after {found.n_tried} machines, and keeps what it has: raise "
+                "time_limit, or accept the model as it is",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self.report_ = report_of(table, self.encoding_.told(), found, self.machines_, goal)
+
+    @described(WRITING)
+    def save(self, path) -> None:
+        """Write the fitted estimator to one file of arrays and a JSON header, which `slimsvm.load` reads.
+
+        Encoders are data as the machines are: nothing in a file is ever executed.
+        """
+        check_is_fitted(self)
+        save_table_estimator(self, path)
+
+    def _mean(self: Any, X: Any) -> Array:
+        """The mean of the machines' predictions for new rows."""
+        table = table_of(X)
+        knows_names = hasattr(self, "feature_names_in_") and table.has_names
+        if not knows_names and len(table.columns) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(table.columns)} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input"
+            )
+        return mean_of(self.machines_, goal_of(self), self.encoding_.features(table), self.n_jobs)
+
+
+def check_finite_target(y: Array) -> None:
+    """Raise a ValueError that names the row of the first number that is not finite."""
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise ValueError(f"Input y contains NaN or infinity: {y[row]} at row {row}; accepted are finite numbers")
+
+
+def report_of(table: Table, told: list[str], found: Found, machines: list[Any], goal: Goal) -> str:
+    """What a fit did, in words."""
+    lines = [f"{table.n_rows:,} rows, {len(table.columns)} columns", *(f"  {line}" for line in told)]
+    if found.loss is None:
+        lines.append("no machine was tried: " + ("there was no time" if found.was_cut else "there are too few rows"))
+    else:
+        lines.append(f"{found.n_tried} machines tried on rows held out" + (", then it was stopped" * found.was_cut))
+        lines.append(
+            f"{goal.measure} out of fold: {found.loss:.4g} of the mean, {found.best_loss:.4g} of the best machine, "
+            f"{found.trivial_loss:.4g} without columns"
+        )
+    lines += [
+        f"  {machine.weight:.2f} of {machine.recipe.told()}: {machine.model.n_basis} vectors" for machine in machines
+    ]
+    return "\n".join(lines)
+
+
+@described(SHARED)
+class TableClassifier(ClassifierMixin, TableEstimator):
+    """Classify the rows of a table of numbers, texts, categories, truth values, dates and missing values.
+
+    Numbers become normal deviates of their ranks (`NormalRanks`), with a flag where some are missing; texts and
+    categories of up to 30 levels a feature for each level, a missing value being a level; those of more levels the mean
+    target of their level, from other rows in training; dates their rank, and where they stand in the year, the week and
+    the day. Columns of one value, and unnamed ones of row numbers, are left out. Kernel SVMs with several kernels,
+    gammas and C are tried on five folds; the mean of calibrated ones with the lowest log loss out of fold is trained on
+    all rows.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the rows of each class. Probabilities are then those of a population so weighted.
+    time_limit, random_state, n_jobs, verbose
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    machines_, encoding_, report_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm import TableClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> age, sex = rng.integers(1, 80, 200).astype(float), rng.choice(["male", "female"], 200)
+    >>> survived = np.where((sex == "female") | (age < 12), "yes", "no")
+    >>> age[::10] = np.nan
+    >>> clf = TableClassifier().fit({"age": age, "sex": sex}, survived)
+    >>> clf.predict({"sex": ["male", "male", "female"], "age": [40, 5, None]}).tolist()
+    ['no', 'yes', 'yes']
+    """
+
+    def __init__(self, *, class_weight=None, time_limit=None, random_state=0, n_jobs=None, verbose=False):
+        self.class_weight, self.time_limit = class_weight, time_limit
+        self.random_state, self.n_jobs, self.verbose = random_state, n_jobs, verbose
+
+    @afresh
+    def fit(self, X, y, sample_weight=None):
+        """Find the machines.
+
+        Parameters
+        ----------
+        X : data frame of pandas, polars or another library that narwhals knows, Arrow table, dict of columns, or
+            array-like of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+            Labels, numbers or strings.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
+
+        Returns
+        -------
+        TableClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A parameter, a column or a label is not as accepted; the message names it.
+        """
+        y = column_or_1d(checked_target(y), warn=True)
+        check_finite_target(y)
+        check_classification_targets(y)
+        self._search(X, y, sample_weight, self._goal_of)
+        return self
+
+    def _goal_of(self, y: Array, weights: Array) -> tuple[Goal, Array, Array]:
+        """The goal, numbers of the classes, and weights times class weights."""
+        self.classes_, codes = found_classes(y)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
+        if self.class_weight is not None:
+            weights = weights * compute_sample_weight(self.class_weight, y)
+        return ClassGoal(len(self.classes_)), codes.astype(np.int64), weights
+
+    def predict_proba(self, X):
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+            Columns are found by their names, if both tables have names; others are ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), float64
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            A column of the training table is missing, or has values of another kind; it is named.
+        """
+        check_is_fitted(self)
+        probabilities = self._mean(X)
+        return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X):
+        """Logarithms of `predict_proba`."""
+        return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+
+    def decision_function(self, X):
+        """Log odds of the second of two classes, of shape (n_rows,); else logarithms of probabilities."""
+        logs = self.predict_log_proba(X)
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+
+    def predict(self, X):
+        """The classes with the highest probabilities, of shape (n_rows,)."""
+        places = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[places]
+
+
+@described(SHARED)
+class TableRegressor(RegressorMixin, TableEstimator):
+    """Predict numbers from the rows of a table; columns are as in `TableClassifier`.
+
+    Kernel SVMs with several kernels, gammas and C are tried on five folds; the mean with the lowest squared error out
+    of fold is trained on all rows.
+
+    Parameters
+    ----------
+    time_limit, random_state, n_jobs, verbose
+
+    Attributes
+    ----------
+    mean_y_, spread_y_, machines_, encoding_, report_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm import TableRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> size, district = rng.uniform(20, 200, 300), rng.choice(["north", "south"], 300)
+    >>> rent = size * np.where(district == "north", 10.0, 20.0)
+    >>> model = TableRegressor().fit({"size": size, "district": district}, rent)
+    >>> bool(abs(model.predict({"size": [100.0], "district": ["south"]})[0] - 2000) < 50)
+    True
+    """
+
+    def __init__(self, *, time_limit=None, random_state=0, n_jobs=None, verbose=False):
+        self.time_limit, self.random_state, self.n_jobs, self.verbose = time_limit, random_state, n_jobs, verbose
+
+    @afresh
+    def fit(self, X, y, sample_weight=None):
+        """Find the machines.
+
+        Parameters
+        ----------
+        X : as in `TableClassifier.fit`
+        y : array-like of shape (n_rows,)
+            Finite numbers.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+
+        Returns
+        -------
+        TableRegressor
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A parameter, a column or a target is not as accepted; the message names it.
+        """
+        y = np.asarray(column_or_1d(checked_target(y), warn=True), np.float64)
+        check_finite_target(y)
+        self._search(X, y, sample_weight, self._goal_of)
+        return self
+
+    def _goal_of(self, y: Array, weights: Array) -> tuple[Goal, Array, Array]:
+        """The goal, y in units of its deviation from its mean, and weights."""
+        self.mean_y_ = float(np.average(y, weights=weights))
+        self.spread_y_ = float(np.sqrt(np.average((y - self.mean_y_) ** 2, weights=weights))) or 1.0
+        return NumberGoal(), (y - self.mean_y_) / self.spread_y_, weights
+
+    def predict(self, X):
+        """Predicted numbers.
+
+        Parameters
+        ----------
+        X : as in `TableClassifier.predict_proba`
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+        """
+        check_is_fitted(self)
+        return self.mean_y_ + self.spread_y_ * self._mean(X)[:, 0]

@@ -1,0 +1,367 @@
+"""One column of a table as features: numbers by rank, few levels one by one, many by their targets, times by cycles.
+
+An encoder is plain data: names, levels and arrays. `features` of a column are float64 of shape (n_rows, width).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from slimsvm.tables.containers import Column, text_of
+from slimsvm.tables.ranks import normal_deviates
+from slimsvm.tables.texts import are_times, as_numbers, as_times, style_of
+
+Array = np.ndarray
+
+# Values of a column of numbers that are kept.
+MOST_VALUES = 256
+# Levels up to which each has a feature of its own; more share features of their targets.
+MOST_LEVELS = 30
+# A level of fewer rows is as one that was never seen.
+FEWEST_ROWS = 2
+# Parts of the rows, each of which has the features of many levels from the targets of the others.
+PARTS = 5
+DAY = 86_400e6  # microseconds
+UNNAMED = re.compile(r"(Unnamed: \d+)?")
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What a column becomes."""
+
+    name: str
+    kind: ClassVar[str] = ""
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return 0
+
+    @property
+    def n_flags(self) -> int:
+        """How many of the features, the last ones, are 0 or 1."""
+        return 0
+
+    def features(self, column: Column) -> Array:
+        """Features of new rows."""
+        return np.zeros((len(column.values), 0))
+
+    def told(self) -> str:
+        """What the column was taken for, in words."""
+        return ""
+
+
+@dataclass(frozen=True)
+class LeftOut(Encoder):
+    """A column that says nothing."""
+
+    reason: str = ""
+    kind: ClassVar[str] = "left out"
+
+    def told(self) -> str:
+        """Why it was left out."""
+        return f"left out: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Numbers(Encoder):
+    """A number by its rank among those of the training rows; a missing one is in the middle, and is flagged."""
+
+    style: str
+    flags_missing: bool
+    values: Array
+    deviates: Array
+    kind: ClassVar[str] = "numbers"
+
+    @classmethod
+    def of(cls, column: Column, style: str, weights: Array) -> Encoder:
+        """Learn the ranks."""
+        numbers = as_numbers(column, style)
+        present = ~np.isnan(numbers)
+        if not present.any():
+            return LeftOut(column.name, "no row has a value")
+        values, deviates = normal_deviates(numbers[present], weights[present], MOST_VALUES)
+        if len(values) == 1 and present.all():
+            return LeftOut(column.name, "all rows have the same value")
+        if (
+            UNNAMED.fullmatch(column.name)
+            and len(values) == min(len(numbers), MOST_VALUES)
+            and _are_row_numbers(numbers)
+        ):
+            return LeftOut(column.name, "an index: it has no name, and a whole number of its own for each row")
+        return cls(column.name, style, not bool(present.all()), values, deviates)
+
+    @property
+    def width(self) -> int:
+        """The rank, and whether the number is missing."""
+        return 1 + self.flags_missing
+
+    @property
+    def n_flags(self) -> int:
+        """Whether the number is missing."""
+        return int(self.flags_missing)
+
+    def features(self, column: Column) -> Array:
+        """Ranks between those of the training rows, and beyond them the last one's."""
+        numbers = as_numbers(column, self.style)
+        is_missing = np.isnan(numbers)
+        ranks = np.where(
+            is_missing, 0.0, np.interp(np.where(is_missing, self.values[0], numbers), self.values, self.deviates)
+        )
+        return np.column_stack([ranks, is_missing]) if self.flags_missing else ranks[:, None]
+
+    def told(self) -> str:
+        """Numbers, and whether some are missing."""
+        return "numbers" + (", some missing" if self.flags_missing else "")
+
+
+def _are_row_numbers(numbers: Array) -> bool:
+    return bool(np.array_equal(numbers, np.round(numbers)) and len(np.unique(numbers)) == len(numbers))
+
+
+@dataclass(frozen=True)
+class Levels(Encoder):
+    """A flag for each level, None being a missing value; others have none."""
+
+    levels: tuple[str | None, ...]
+    kind: ClassVar[str] = "levels"
+
+    @property
+    def width(self) -> int:
+        """A feature for each level."""
+        return len(self.levels)
+
+    n_flags = width
+
+    def features(self, column: Column) -> Array:
+        """The flags."""
+        place = {level: j for j, level in enumerate(self.levels)}
+        flags = np.zeros((len(column.values), len(self.levels)))
+        for row, level in enumerate(level_texts(column)):
+            if (j := place.get(level)) is not None:
+                flags[row, j] = 1.0
+        return flags
+
+    def told(self) -> str:
+        """How many levels there are."""
+        n, with_missing = len(self.levels), None in self.levels
+        return f"category of {n - with_missing} levels" + (", some missing" if with_missing else "")
+
+
+@dataclass(frozen=True)
+class ManyLevels(Encoder):
+    """The mean target of a level, drawn to that of all rows the more, the fewer rows it has; others have that one."""
+
+    levels: tuple[str | None, ...]
+    means: Array
+    prior: Array
+    spread: Array
+    kind: ClassVar[str] = "many levels"
+
+    @classmethod
+    def of(
+        cls, column: Column, levels: tuple[str | None, ...], targets: Array, weights: Array
+    ) -> tuple[Encoder, Array]:
+        """Learn the means; features of the training rows, each from the targets of other rows."""
+        codes = _codes(column, levels)
+        found, part = np.empty(targets.shape), np.arange(len(codes)) % PARTS
+        for k in range(PARTS):
+            others = part != k
+            means, prior = level_means(codes[others], targets[others], weights[others], len(levels))
+            found[~others] = np.vstack([means, prior])[codes[~others]]
+        means, prior = level_means(codes, targets, weights, len(levels))
+        spread = np.sqrt(np.average((found - prior) ** 2, axis=0, weights=weights))
+        if not (spread > 0).all():
+            return LeftOut(column.name, "its levels say nothing of the target"), np.zeros((len(codes), 0))
+        return cls(column.name, levels, means, prior, spread), (found - prior) / spread
+
+    @property
+    def width(self) -> int:
+        """A feature for each target."""
+        return len(self.prior)
+
+    def features(self, column: Column) -> Array:
+        """Means above that of all rows, in units of their spread."""
+        return (np.vstack([self.means, self.prior])[_codes(column, self.levels)] - self.prior) / self.spread
+
+    def told(self) -> str:
+        """How many levels there are."""
+        return f"category of {len(self.levels)} levels that occur more than once, by their targets"
+
+
+def level_means(codes: Array, targets: Array, weights: Array, n_levels: int) -> tuple[Array, Array]:
+    """Means of the levels (n_levels, m), drawn to that of all rows (m,) by empirical Bayes.
+
+    A level's mean of n rows counts n τ² / (n τ² + σ²), where σ² is the variance of a target within levels and τ² the
+    one of the levels' means.
+    """
+    prior = np.average(targets, axis=0, weights=weights)
+    known = codes < n_levels
+    totals = np.bincount(codes[known], weights[known], n_levels)[:, None]
+    sums = np.stack([np.bincount(codes[known], weights[known] * t[known], n_levels) for t in targets.T], axis=1)
+    squares = np.stack([np.bincount(codes[known], weights[known] * t[known] ** 2, n_levels) for t in targets.T], axis=1)
+    own = np.divide(sums, totals, out=np.tile(prior, (n_levels, 1)), where=totals > 0)
+    total, n_seen = totals.sum(), max((totals > 0).sum(), 1)
+    within = np.maximum(squares - totals * own**2, 0.0).sum(axis=0) / max(total - n_seen, 1.0)
+    between = np.maximum(
+        (totals * (own - prior) ** 2).sum(axis=0) / max(total, 1.0) - within * n_seen / max(total, 1.0), 0.0
+    )
+    drawn = totals * between + within
+    share = np.divide(totals * between, drawn, out=np.zeros_like(own), where=drawn > 0)
+    return prior + share * (own - prior), prior
+
+
+@dataclass(frozen=True)
+class Times(Encoder):
+    """The rank of a time, and where it stands in the year, the week and the day, if the times span one."""
+
+    flags_missing: bool
+    cycles: tuple[str, ...]
+    values: Array
+    deviates: Array
+    kind: ClassVar[str] = "times"
+
+    @classmethod
+    def of(cls, column: Column, weights: Array) -> Encoder:
+        """Learn the ranks, and which cycles there are."""
+        times = as_times(column)
+        present = ~np.isnat(times)
+        if not present.any():
+            return LeftOut(column.name, "no row has a value")
+        days = times[present].astype(np.int64) / DAY
+        values, deviates = normal_deviates(days, weights[present], MOST_VALUES)
+        if len(values) == 1 and present.all():
+            return LeftOut(column.name, "all rows have the same value")
+        span = values[-1] - values[0]
+        at_midnight = bool((days == np.floor(days)).all())
+        has = {"year": span > 366, "week": span > 7, "day": span > 1 and not at_midnight}
+        return cls(column.name, not bool(present.all()), tuple(c for c in has if has[c]), values, deviates)
+
+    @property
+    def width(self) -> int:
+        """The rank, sine and cosine of each cycle, and whether the time is missing."""
+        return 1 + 2 * len(self.cycles) + self.flags_missing
+
+    @property
+    def n_flags(self) -> int:
+        """Whether the time is missing."""
+        return int(self.flags_missing)
+
+    def features(self, column: Column) -> Array:
+        """Rank and cycles; a missing time is in the middle of all."""
+        times = as_times(column)
+        is_missing = np.isnat(times)
+        times = np.where(is_missing, np.datetime64(0, "us"), times)
+        days = times.astype(np.int64) / DAY
+        turns = {
+            "year": (times - times.astype("datetime64[Y]")).astype(np.int64) / DAY / 365.2425,
+            "week": days / 7.0,
+            "day": days,
+        }
+        found = [np.interp(days, self.values, self.deviates)]
+        found += [wave(2.0 * np.pi * turns[cycle]) for cycle in self.cycles for wave in (np.sin, np.cos)]
+        features = np.where(is_missing[:, None], 0.0, np.column_stack(found))
+        return np.column_stack([features, is_missing]) if self.flags_missing else features
+
+    def told(self) -> str:
+        """Times, with their cycles."""
+        cycles = f" with the {', the '.join(self.cycles)}" if self.cycles else ""
+        return "times" + cycles + (", some missing" if self.flags_missing else "")
+
+
+KINDS: dict[str, type[Encoder]] = {cls.kind: cls for cls in (LeftOut, Numbers, Levels, ManyLevels, Times)}
+
+
+def encoder_of(column: Column, targets: Array, weights: Array) -> tuple[Encoder, Array]:
+    """The encoder of a column, and the features of the training rows."""
+    style = style_of(column) if column.kind == "texts" else "point" if column.kind == "numbers" else None
+    encoder: Encoder
+    if style is not None:
+        encoder = Numbers.of(column, style, weights)
+    elif column.kind == "times" or (column.kind == "texts" and are_times(column)):
+        encoder = Times.of(column, weights)
+    else:
+        levels, different = levels_of(column), set(column.values)
+        if different == {None}:
+            encoder = LeftOut(column.name, "no row has a value")
+        elif len(different) == 1:
+            encoder = LeftOut(column.name, "all rows have the same value")
+        elif not levels:
+            encoder = LeftOut(column.name, "no text occurs more than once")
+        elif len(levels) > MOST_LEVELS:
+            return ManyLevels.of(column, levels, targets, weights)
+        else:
+            encoder = Levels(column.name, levels)
+    return encoder, encoder.features(column)
+
+
+def levels_of(column: Column) -> tuple[str | None, ...]:
+    """Levels of a column of texts in order, a missing value last; those of a single row are left out."""
+    texts = [text for text in column.values if text is not None]
+    levels, counts = np.unique(np.array(texts, dtype=str), return_counts=True)
+    kept: list[str | None] = [str(level) for level in levels[counts >= FEWEST_ROWS]]
+    return (*kept, None) if len(column.values) - len(texts) >= FEWEST_ROWS else tuple(kept)
+
+
+def level_texts(column: Column) -> Any:
+    """The levels of new rows, which may be numbers or times now."""
+    if column.has_texts:
+        return column.values
+    values = column.values.astype(object) if column.kind == "times" else column.values
+    return [
+        None if gone else text_of(value, column.name) for value, gone in zip(values, column.is_missing, strict=True)
+    ]
+
+
+def _codes(column: Column, levels: tuple[str | None, ...]) -> Array:
+    """Places of the rows' levels; the number of levels for one that is not among them."""
+    place = {level: j for j, level in enumerate(levels)}
+    return np.array([place.get(text, len(levels)) for text in level_texts(column)], np.int64)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def pack_encoder(encoder: Encoder, prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
+    """An encoder as JSON; its arrays join ``arrays``."""
+    facts: dict[str, Any] = {"kind": encoder.kind}
+    for field in fields(encoder):
+        value = getattr(encoder, field.name)
+        if isinstance(value, np.ndarray):
+            arrays[f"{prefix}_{field.name}"] = value
+        else:
+            facts[field.name] = list(value) if isinstance(value, tuple) else value
+    return facts
+
+
+def unpack_encoder(facts: Mapping[str, Any], prefix: str, arrays: Mapping[str, Array]) -> Encoder:
+    """The encoder that `pack_encoder` wrote; an error if it contradicts itself."""
+    cls = KINDS[facts["kind"]]
+    parts: dict[str, Any] = {}
+    for field in fields(cls):
+        value = arrays.get(f"{prefix}_{field.name}", facts.get(field.name))
+        parts[field.name] = tuple(value) if isinstance(value, list) else value
+    encoder = cls(**parts)
+    check_encoder(encoder)
+    return encoder
+
+
+def check_encoder(encoder: Encoder) -> None:
+    """A ValueError if a file's encoder contradicts itself."""
+    is_right = isinstance(encoder.name, str)
+    if isinstance(encoder, Numbers | Times):
+        values, deviates = encoder.values, encoder.deviates
+        is_right &= values.ndim == 1 and values.shape == deviates.shape and len(values) > 0
+        is_right &= bool((np.diff(values) > 0).all() and np.isfinite(deviates).all())
+    if isinstance(encoder, Levels | ManyLevels):
+        is_right &= all(level is None or isinstance(level, str) for level in encoder.levels)
+    if isinstance(encoder, ManyLevels):
+        parts = encoder.means, encoder.prior[None], encoder.spread[None]
+        is_right &= len(encoder.means) == len(encoder.levels) and all(part.ndim == 2 for part in parts)
+    if not is_right:
+        raise ValueError(f"column {encoder.name!r} has parts that do not fit together")

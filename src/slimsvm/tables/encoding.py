@@ -1,0 +1,100 @@
+"""A table as one array of features, by an encoder for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.tables.containers import Table
+from slimsvm.tables.encoders import Encoder, encoder_of, pack_encoder, unpack_encoder
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class TableEncoding:
+    """Encoders of the columns that were there in training, in their order.
+
+    Parameters
+    ----------
+    encoders : tuple of Encoder
+    has_names : bool
+        Whether the training table had names: then columns are found by name, else by their order.
+    """
+
+    encoders: tuple[Encoder, ...]
+    has_names: bool
+
+    @classmethod
+    def learn(cls, table: Table, targets: Array, weights: Array) -> tuple[TableEncoding, Array]:
+        """The encoding of a table, and the features of its rows.
+
+        Parameters
+        ----------
+        table : Table
+        targets : float64 ndarray of shape (n_rows, m)
+            For columns of many levels: the features of a row come from the targets of other rows.
+        weights : float64 ndarray of shape (n_rows,)
+            Positive.
+        """
+        found = [encoder_of(column, targets, weights) for column in table.columns]
+        encoding = cls(tuple(encoder for encoder, _ in found), table.has_names)
+        return encoding, _joined([features for _, features in found], table.n_rows)
+
+    @property
+    def columns(self) -> Array:
+        """The number of the column that each feature comes from."""
+        return np.repeat(np.arange(len(self.encoders)), [encoder.width for encoder in self.encoders])
+
+    @property
+    def are_flags(self) -> Array:
+        """Which features are 0 or 1."""
+        flags = np.concatenate([np.arange(e.width) >= e.width - e.n_flags for e in self.encoders])
+        return flags if len(flags) else np.array([False])
+
+    def features(self, table: Table) -> Array:
+        """Features of new rows, float32 of shape (n_rows, n_features).
+
+        Raises
+        ------
+        ValueError
+            A column is not there, which one is said; or a column of times or numbers has something else.
+        """
+        if table.has_names and self.has_names:
+            by_name = {column.name: column for column in table.columns}
+            used = [encoder.name for encoder in self.encoders if encoder.width]
+            if missing := [name for name in used if name not in by_name]:
+                raise ValueError(
+                    f"columns that the model was fitted with are missing: {', '.join(map(repr, missing))}; found "
+                    f"{', '.join(map(repr, by_name))}"
+                )
+            found = [(encoder, by_name[encoder.name]) for encoder in self.encoders if encoder.width]
+        else:
+            found = [pair for pair in zip(self.encoders, table.columns, strict=True) if pair[0].width]
+        return _joined([encoder.features(column) for encoder, column in found], table.n_rows)
+
+    def told(self) -> list[str]:
+        """A line for each column: what it was taken for."""
+        return [f"{encoder.name}: {encoder.told()}" for encoder in self.encoders]
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def pack(self, arrays: dict[str, Array]) -> dict[str, Any]:
+        """The encoding as JSON; arrays join ``arrays``."""
+        columns = [pack_encoder(encoder, f"column{j}", arrays) for j, encoder in enumerate(self.encoders)]
+        return {"has_names": self.has_names, "columns": columns}
+
+    @classmethod
+    def unpack(cls, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableEncoding:
+        """The encoding that `pack` wrote."""
+        columns = [unpack_encoder(part, f"column{j}", arrays) for j, part in enumerate(facts["columns"])]
+        return cls(tuple(columns), bool(facts["has_names"]))
+
+
+def _joined(parts: list[Array], n_rows: int) -> Array:
+    """Features side by side; one that is 0 where there are none."""
+    features = np.concatenate([np.zeros((n_rows, 0)), *parts], axis=1).astype(np.float32)
+    return features if features.shape[1] else np.zeros((n_rows, 1), np.float32)

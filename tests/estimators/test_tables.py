@@ -1,0 +1,280 @@
+"""`TableClassifier` and `TableRegressor`: any table, the same bits; weights, limits, files."""
+
+import os
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import slimsvm
+from slimsvm import TableClassifier, TableRegressor
+from slimsvm.estimators._shared.table_goals import ClassGoal
+from slimsvm.estimators._shared.table_search import greedy_mean
+from slimsvm.modelfile import read_model, write_model
+from slimsvm.solvers import Exact
+
+
+def passengers(n=400, seed=0):
+    """A table like the Titanic's, and who survived."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "class": rng.choice(["first", "second", "third"], n),
+            "sex": pd.Categorical(rng.choice(["male", "female"], n)),
+            "age": np.where(rng.random(n) < 0.2, np.nan, rng.uniform(1, 80, n).round()),
+            "fare": [f"{fare:,.2f}" for fare in rng.lognormal(4, 2, n)],
+            "crew": rng.random(n) < 0.3,
+            "boarded": pd.Timestamp("1912-04-10") + pd.to_timedelta(rng.integers(0, 72, n), "h"),
+            "cabin": [f"C{k}" if k < 40 else None for k in rng.integers(0, 200, n)],
+        }
+    )
+    odds = 1.5 * (frame["sex"] == "female") - 1.0 * (frame["class"] == "third") + (frame["age"] < 15) - 0.5
+    survived = np.where(rng.random(n) < 1 / (1 + np.exp(-2.0 * odds.to_numpy())), "yes", "no")
+    return frame, survived
+
+
+X, Y = passengers()
+NEW, NEW_Y = passengers(200, seed=1)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return TableClassifier(n_jobs=1).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    return TableRegressor(n_jobs=1).fit(X.drop(columns="age"), X["age"].fillna(40.0))
+
+
+CHECKS = [
+    check for estimator in (TableClassifier(), TableRegressor()) for check in estimator_checks_generator(estimator)
+]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"), CHECKS, ids=lambda part: getattr(getattr(part, "func", part), "__name__", None)
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_probabilities_are_better_than_the_shares_of_the_classes(classifier):
+    found = classifier.predict_proba(NEW)
+    shares = np.tile(np.unique(Y, return_counts=True)[1] / len(Y), (len(NEW), 1))
+    assert log_loss(NEW_Y, found) < 0.85 * log_loss(NEW_Y, shares)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(classifier.predict(NEW), classifier.classes_[found.argmax(axis=1)])
+    np.testing.assert_array_equal(classifier.decision_function(NEW) > 0, found[:, 1] > 0.5)
+
+
+@pytest.mark.parametrize("container", ["polars", "arrow", "dict"])
+def test_any_container_gives_the_same_bits(classifier, container):
+    if container == "polars":
+        polars = pytest.importorskip("polars")
+        train, new = polars.from_pandas(X), polars.from_pandas(NEW)
+    elif container == "arrow":
+        train, new = pa.Table.from_pandas(X), pa.Table.from_pandas(NEW)
+    else:
+        train, new = {name: X[name] for name in X}, {name: NEW[name] for name in NEW}
+    found = TableClassifier(n_jobs=1).fit(train, Y)
+    np.testing.assert_array_equal(found.predict_proba(new), classifier.predict_proba(NEW))
+    assert found.report_ == classifier.report_
+
+
+def test_any_number_of_threads_gives_the_same_bits(classifier):
+    found = TableClassifier(n_jobs=2).fit(X, Y)
+    np.testing.assert_array_equal(found.predict_proba(NEW), classifier.predict_proba(NEW))
+
+
+def test_columns_are_found_by_name(classifier):
+    turned = NEW[NEW.columns[::-1]].assign(more=1.0)
+    np.testing.assert_array_equal(classifier.predict_proba(turned), classifier.predict_proba(NEW))
+    assert classifier.feature_names_in_.tolist() == list(X.columns)
+    with pytest.raises(ValueError, match="missing: 'sex'"):
+        classifier.predict(NEW.drop(columns="sex"))
+
+
+def test_unseen_levels_and_missing_values_are_predicted(classifier):
+    strange = NEW.head(3).assign(**{"class": "fourth", "sex": None, "age": None, "cabin": "Z1", "boarded": pd.NaT})
+    assert np.isfinite(classifier.predict_proba(strange)).all()
+
+
+def test_the_report_says_what_happened(classifier):
+    report = classifier.report_
+    for part in ("400 rows, 7 columns", "class: category of 3 levels", "age: numbers, some missing", "fare: numbers",
+                 "boarded: times with the day", "machines tried", "log loss out of fold", "vectors"):  # fmt: skip
+        assert part in report
+
+
+def test_a_file_has_all_of_it(classifier, regressor, tmp_path):
+    for estimator, new in ((classifier, NEW), (regressor, NEW)):
+        path = tmp_path / "model.slim"
+        estimator.save(path)
+        read = slimsvm.load(path)
+        assert type(read) is type(estimator)
+        assert read.get_params() == estimator.get_params()
+        assert read.report_ == estimator.report_
+        assert read.feature_names_in_.tolist() == estimator.feature_names_in_.tolist()
+        np.testing.assert_array_equal(read.predict(new), estimator.predict(new))
+        slimsvm.save(read, tmp_path / "again.slim")
+        assert (tmp_path / "again.slim").read_bytes() == path.read_bytes()
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(classifier)).predict_proba(NEW), classifier.predict_proba(NEW)
+    )
+
+
+def test_files_are_small(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(1500, 15))).assign(level=rng.choice(list("abcdefgh"), 1500))
+    y = (frame[0] * frame[1] + rng.normal(size=1500) > 0).to_numpy()
+    TableClassifier(n_jobs=1).fit(frame, y).save(tmp_path / "model.slim")
+    assert os.path.getsize(tmp_path / "model.slim") < 500_000
+
+
+def test_damaged_files_are_refused(classifier, tmp_path):
+    classifier.save(tmp_path / "model.slim")
+    header, arrays = read_model(tmp_path / "model.slim")
+    damages = [
+        ({"machines": [header["machines"][0] | {"n_outputs": 9}, *header["machines"][1:]]}, {}),
+        ({"table": {"has_names": True, "columns": [{"kind": "code"}]}}, {}),
+        ({}, {"machine0_rows": arrays["machine0_rows"] + 10_000}),
+        ({}, {"vector_flags": arrays["vector_flags"][:, :0]}),
+        ({}, {"machine0_calibration": arrays["machine0_calibration"][:, :2]}),
+        ({}, {"classes": arrays["classes"][:1]}),
+    ]
+    for facts, parts in damages:
+        write_model(tmp_path / "damaged.slim", header | facts, arrays | parts, version=2)
+        with pytest.raises(slimsvm.ModelFileError):
+            slimsvm.load(tmp_path / "damaged.slim")
+
+
+def test_what_no_other_form_has_yet_is_refused_by_name(classifier, tmp_path):
+    classifier.save(tmp_path / "model.slim")
+    with pytest.raises(slimsvm.ModelFileError, match="a TableClassifier encodes the columns"):
+        slimsvm.load_predictor(tmp_path / "model.slim")
+    for attempt in (lambda: slimsvm.export(classifier, tmp_path / "x", to="c"), lambda: slimsvm.explain(classifier, X)):
+        with pytest.raises(TypeError, match="a TableClassifier encodes the columns"):
+            attempt()
+
+
+def test_class_weights_and_sample_weights_move_probabilities(classifier):
+    plain = classifier.predict_proba(NEW)[:, 1].mean()
+    for options, weights in (({"class_weight": {"no": 1, "yes": 5}}, None), ({}, np.where(Y == "yes", 5.0, 1.0))):
+        found = TableClassifier(n_jobs=1, **options).fit(X, Y, weights)
+        assert found.predict_proba(NEW)[:, 1].mean() > plain + 0.1
+
+
+def test_rows_of_weight_zero_do_not_count(classifier):
+    more = pd.concat([X, NEW], ignore_index=True)
+    weights = np.r_[np.ones(len(X)), np.zeros(len(NEW))]
+    found = TableClassifier(n_jobs=1).fit(more, np.r_[Y, ["strange"] * len(NEW)], weights)
+    np.testing.assert_array_equal(found.predict_proba(NEW), classifier.predict_proba(NEW))
+
+
+def test_rare_classes_many_classes_and_few_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=150), "level": rng.choice(["a", "b"], 150)})
+    y = np.digitize(frame["x"], [-1.0, -0.2, 0.4, 1.5])
+    y[:2] = 7  # a class of two rows
+    found = TableClassifier(n_jobs=1).fit(frame, y).predict_proba(frame)
+    assert found.shape == (150, 6)
+    assert np.isfinite(found).all()
+    for n in (2, 3, 10, 60):
+        few = TableClassifier(n_jobs=1).fit(frame.head(n), np.arange(n) % 2)
+        assert np.isfinite(few.predict_proba(frame)).all()
+        assert np.isfinite(TableRegressor(n_jobs=1).fit(frame.head(n), np.arange(n)).predict(frame)).all()
+
+
+def test_a_table_whose_columns_say_nothing_gives_the_shares_of_the_classes():
+    found = TableClassifier(n_jobs=1).fit({"constant": [1] * 200}, np.arange(200) % 4 == 0)
+    np.testing.assert_allclose(found.predict_proba({"constant": [1]})[:, 1], 0.25, atol=0.02)
+    assert "left out" in found.report_
+    numbers = TableRegressor(n_jobs=1).fit({"constant": [1] * 200}, np.arange(200.0)).predict({"constant": [1]})
+    assert numbers == pytest.approx(99.5, abs=5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TableClassifier().fit(X, np.r_[Y[1:], [None]]), "row 399"),
+        (lambda: TableClassifier().fit(X, Y[1:]), "400 rows, y has 399"),
+        (lambda: TableClassifier().fit(X, ["yes"] * 400), "at least two classes"),
+        (lambda: TableClassifier().fit(X, np.linspace(0, 1, 400)), "Unknown label type"),
+        (lambda: TableClassifier(time_limit=-1).fit(X, Y), "time_limit"),
+        (lambda: TableClassifier().fit(X, Y, np.ones(3)), "sample_weight"),
+        (lambda: TableRegressor().fit(X, np.r_[np.zeros(399), np.inf]), "row 399"),
+    ],
+)
+def test_bad_input_is_refused_by_name(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_before_a_fit_there_is_nothing():
+    for method in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(TableClassifier(), method)(X)
+    with pytest.raises(NotFittedError):
+        TableRegressor().save("model.slim")
+
+
+def test_clones_and_grid_searches():
+    assert clone(TableClassifier(class_weight="balanced")).class_weight == "balanced"
+    search = GridSearchCV(TableClassifier(n_jobs=1), {"class_weight": [None, "balanced"]}, cv=2, scoring="neg_log_loss")
+    assert search.fit(X, Y).best_params_ == {"class_weight": None}
+
+
+def test_a_time_limit_ends_the_search_early():
+    with pytest.warns(ConvergenceWarning, match="was stopped after"):
+        found = TableClassifier(n_jobs=1, time_limit=1e-3).fit(X, Y)
+    assert np.isfinite(found.predict_proba(NEW)).all()
+    assert "then it was stopped" in found.report_
+
+
+def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
+    calls, solve = [], Exact.solve
+
+    def interrupted(self, problem, *args, **kwargs):
+        calls.append(problem)
+        if len(calls) == 100:
+            raise KeyboardInterrupt
+        return solve(self, problem, *args, **kwargs)
+
+    monkeypatch.setattr(Exact, "solve", interrupted)
+    with pytest.warns(ConvergenceWarning, match="was stopped after"):
+        found = TableClassifier(n_jobs=1).fit(X, Y)
+    assert "then it was stopped" in found.report_
+    assert log_loss(NEW_Y, found.predict_proba(NEW)) < 0.65
+    calls[:] = [None] * 98
+    with pytest.raises(KeyboardInterrupt):
+        TableClassifier(n_jobs=1).fit(X, Y)
+
+
+def test_verbose_shows_a_bar(capsys):
+    TableClassifier(n_jobs=1, verbose=True).fit(X, Y)
+    assert "machines on held-out rows" in capsys.readouterr().err
+
+
+def test_regression_follows_interactions_of_numbers_and_levels():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"size": rng.uniform(1, 9, 600), "kind": rng.choice(["a", "b"], 600), "noise": rng.normal(size=600)}
+    )
+    y = 100 + frame["size"] * np.where(frame["kind"] == "a", 10.0, -10.0) + rng.normal(size=600)
+    A, B, a, b = train_test_split(frame, y, random_state=0)
+    assert TableRegressor(n_jobs=1).fit(A, a).score(B, b) > 0.995
+
+
+def test_the_mean_is_greedy():
+    evidences = {"a": np.array([0.9, 0.1]), "b": np.array([0.1, 0.9]), "c": np.array([0.4, 0.4])}
+    weights, loss = greedy_mean(evidences, np.array([0, 1]), np.ones(2), ClassGoal(2))
+    assert weights["a"] + weights["b"] > 0.6
+    assert loss == pytest.approx(-np.log(0.5), rel=0.05)
