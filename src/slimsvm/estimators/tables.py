@@ -41,7 +41,8 @@ verbose : bool or int, default=False
 Attributes
 ----------
 machines_ : list
-    The machines of the mean: ``recipe``, ``weight``, ``model`` (a `KernelExpansion` of encoded rows), ``calibration``.
+    The machines of the mean: ``recipe``, ``weight``, ``model`` (of encoded rows: a `KernelExpansion`, or an
+    additive model), ``calibration``.
 encoding_ : TableEncoding
     What every column becomes.
 report_ : str
@@ -135,9 +136,7 @@ def report_of(table: Table, told: list[str], found: Found, machines: list[Any], 
             f"{goal.measure} out of fold: {found.loss:.4g} of the mean, {found.best_loss:.4g} of the best machine, "
             f"{found.trivial_loss:.4g} without columns"
         )
-    lines += [
-        f"  {machine.weight:.2f} of {machine.recipe.told()}: {machine.model.n_basis} vectors" for machine in machines
-    ]
+    lines += [f"  {machine.told()}" for machine in machines]
     return "\n".join(lines)
 
 
@@ -149,8 +148,8 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     categories of up to 30 levels a feature for each level, a missing value being a level; those of more levels the mean
     target of their level, from other rows in training; dates their rank, and where they stand in the year, the week and
     the day. Columns of one value, and unnamed ones of row numbers, are left out. Kernel SVMs with several kernels,
-    gammas and C are tried on five folds; the mean of calibrated ones with the lowest log loss out of fold is trained on
-    all rows.
+    gammas and C, and an additive model, are tried on five folds; the mean of calibrated ones with the lowest log loss out
+    of fold is trained on all rows.
 
     Parameters
     ----------
@@ -260,8 +259,8 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 class TableRegressor(RegressorMixin, TableEstimator):
     """Predict numbers from the rows of a table; columns are as in `TableClassifier`.
 
-    Kernel SVMs with several kernels, gammas and C are tried on five folds; the mean with the lowest squared error out
-    of fold is trained on all rows.
+    Kernel SVMs with several kernels, gammas and C, and an additive model, are tried on five folds; the mean with the
+    lowest squared error out of fold is trained on all rows.
 
     Parameters
     ----------

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.estimators._shared.table_additive import AdditiveModel
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
-from slimsvm.estimators._shared.table_search import Machine, Recipe
+from slimsvm.estimators._shared.table_search import ADDITIVE, Machine, Recipe
 from slimsvm.kernels import KERNELS
 from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.modelfile import write_model
@@ -74,10 +75,12 @@ def check_machines(machines: list[Machine], goal: Goal) -> None:
     n_outputs = goal.task.n_outputs
     for machine in machines:
         model, calibration = machine.model, machine.calibration
-        lines = n_outputs if isinstance(goal, ClassGoal) else 0
-        if model.coef.shape[1] != n_outputs or calibration.shape != (lines, 4) or not 0 < machine.weight <= 1:
-            raise ValueError(f"a machine has {model.coef.shape[1]} outputs and a calibration of {calibration.shape}")
-        if not all(np.isfinite(part).all() for part in (model.coef, model.intercept, calibration)):
+        weights, intercept = model.coef if isinstance(model, KernelExpansion) else model.weights, model.intercept
+        shape = (n_outputs if isinstance(goal, ClassGoal) else 0, 4)
+        fits = weights.shape[1:] == intercept.shape == (n_outputs,) and calibration.shape == shape
+        if not (fits and 0 < machine.weight <= 1):
+            raise ValueError(f"a machine has weights of shape {weights.shape} and a calibration of {calibration.shape}")
+        if not all(np.isfinite(part).all() for part in (weights, intercept, calibration)):
             raise ValueError("a machine has numbers that are not finite")
     if not machines:
         raise ValueError("there is no machine")
@@ -90,32 +93,40 @@ def is_plain(value: Any) -> bool:
 
 def pack_machines(machines: list[Machine], are_flags: Array, arrays: dict[str, Array]) -> list[dict[str, Any]]:
     """The machines as JSON; their arrays join ``arrays``."""
-    vectors = np.concatenate([machine.model.basis for machine in machines])
+    bases = [machine.model.basis for machine in machines if isinstance(machine.model, KernelExpansion)]
+    vectors = np.concatenate([np.zeros((0, len(are_flags)), np.float32), *bases])
     number_of: dict[bytes, int] = {}
-    numbers = [number_of.setdefault(key, len(number_of)) for key in row_keys(vectors)]
+    numbers = np.array([number_of.setdefault(key, len(number_of)) for key in row_keys(vectors)], np.uint32)
     firsts = np.unique(numbers, return_index=True)[1]
     arrays["vectors"] = vectors[firsts][:, ~are_flags]
     arrays["vector_flags"] = np.packbits(vectors[firsts][:, are_flags] != 0, axis=1)
     facts, at = [], 0
     for j, machine in enumerate(machines):
-        model, recipe = machine.model, machine.recipe
-        kernel, of_kernel = model.kernel.to_header()
-        coef = sp.csr_array(model.coef)
-        parts = {
-            "rows": np.array(numbers[at : at + model.n_basis], np.uint32),
-            "coef": coef.data.astype(np.float32),
-            "indices": coef.indices.astype(np.min_scalar_type(coef.shape[1])),
-            "indptr": coef.indptr.astype(np.uint32),
-            "intercept": model.intercept,
-            "calibration": machine.calibration,
-        } | of_kernel
+        recipe = machine.recipe
+        fact: dict[str, Any] = {"recipe": [recipe.kernel, recipe.gamma_factor, recipe.C], "weight": machine.weight}
+        if isinstance(machine.model, KernelExpansion):
+            n = machine.model.n_basis
+            more, parts = _pack_expansion(machine.model, numbers[at : at + n])
+            fact, at = fact | more, at + n
+        else:
+            parts = {"weights": machine.model.weights.astype(np.float32)}
+        parts |= {"intercept": machine.model.intercept, "calibration": machine.calibration}
         arrays |= {f"machine{j}_{name}": array for name, array in parts.items()}
-        facts.append({
-            "recipe": [recipe.kernel, recipe.gamma_factor, recipe.C],
-            "weight": machine.weight, "kernel": kernel, "dtype": model.dtype, "n_outputs": coef.shape[1],
-        })  # fmt: skip
-        at += model.n_basis
+        facts.append(fact)
     return facts
+
+
+def _pack_expansion(model: KernelExpansion, rows: Array) -> tuple[dict[str, Any], dict[str, Array]]:
+    """JSON and arrays of a machine whose vectors are these rows of all vectors."""
+    kernel, of_kernel = model.kernel.to_header()
+    coef = sp.csr_array(model.coef)
+    parts = {
+        "rows": rows,
+        "coef": coef.data.astype(np.float32),
+        "indices": coef.indices.astype(np.min_scalar_type(coef.shape[1])),
+        "indptr": coef.indptr.astype(np.uint32),
+    }
+    return {"kernel": kernel, "dtype": model.dtype, "n_outputs": coef.shape[1]}, parts | of_kernel
 
 
 def unpack_machines(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[str, Array]) -> list[Machine]:
@@ -128,14 +139,22 @@ def unpack_machines(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[
     vectors[:, are_flags] = np.unpackbits(arrays["vector_flags"], axis=1, count=n_flags)
     machines = []
     for j, fact in enumerate(facts):
-        own = {name.removeprefix(f"machine{j}_"): array for name, array in arrays.items()}
-        basis = vectors[own["rows"]]
-        coef = sp.csr_array(
-            (own["coef"].astype(np.float64), own["indices"].astype(np.int64), own["indptr"].astype(np.int64)),
-            shape=(len(basis), fact["n_outputs"]),
-        )
-        coef.check_format(full_check=True)
-        kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
-        model = KernelExpansion(basis, coef.toarray(), own["intercept"], np.zeros(0), kernel, fact["dtype"])
-        machines.append(Machine(Recipe(*fact["recipe"]), fact["weight"], model, own["calibration"]))
+        start = f"machine{j}_"
+        own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        recipe = Recipe(*fact["recipe"])
+        if recipe.kernel == ADDITIVE:
+            model: Any = AdditiveModel(own["weights"].astype(np.float64), own["intercept"], are_flags)
+        else:
+            model = _unpack_expansion(fact, own, vectors)
+        machines.append(Machine(recipe, fact["weight"], model, own["calibration"]))
     return machines
+
+
+def _unpack_expansion(fact: dict[str, Any], own: dict[str, Array], vectors: Array) -> KernelExpansion:
+    """The machine that `_pack_expansion` wrote."""
+    basis = vectors[own["rows"]]
+    parts = own["coef"].astype(np.float64), own["indices"].astype(np.int64), own["indptr"].astype(np.int64)
+    coef = sp.csr_array(parts, shape=(len(basis), fact["n_outputs"]))
+    coef.check_format(full_check=True)
+    kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
+    return KernelExpansion(basis, coef.toarray(), own["intercept"], np.zeros(0), kernel, fact["dtype"])

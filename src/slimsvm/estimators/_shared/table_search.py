@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels
-from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, share_of_time, time_limit
+from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, no_limit, share_of_time, time_limit
+from slimsvm.estimators._shared.table_additive import AdditiveModel, additive_models
 from slimsvm.estimators._shared.table_goals import Goal
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
 from slimsvm.model import KernelExpansion
@@ -36,7 +36,7 @@ from slimsvm.tables import Table, TableEncoding
 Array = np.ndarray
 
 # docs/experiments/tables.md settles these.
-N_FOLDS, N_PICKS = 5, 10
+N_FOLDS, N_GAMMAS, N_PICKS = 5, 2, 10
 GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
 VALUES_OF_C = (0.1, 1.0, 10.0, 100.0)
 # Kinds of fewer rows have none held out. Where there are fewer rows than FEW_ROWS, equal rows are one.
@@ -59,6 +59,8 @@ class Recipe:
 
     def told(self) -> str:
         """The recipe in words."""
+        if self.kernel == ADDITIVE:
+            return f"additive model with C={self.C:g}"
         return f"{self.kernel} kernel with {self.gamma_factor:g} times the typical gamma, C={self.C:g}"
 
 
@@ -68,6 +70,9 @@ KERNELS: dict[str, Callable[[float], kernels.Kernel]] = {
     "laplacian": kernels.Laplacian,
     "matern32": kernels.Matern32,
 }
+# The line that is no kernel's: `table_additive`.
+ADDITIVE = "additive"
+LINES = {ADDITIVE: (1.0,)} | {kernel: GAMMA_FACTORS for kernel in KERNELS}
 # What is taken where there are too few rows to choose by.
 DEFAULT = Recipe("rbf", 0.25, 1.0)
 
@@ -78,8 +83,14 @@ class Machine:
 
     recipe: Recipe
     weight: float
-    model: KernelExpansion
+    model: KernelExpansion | AdditiveModel
     calibration: Array
+
+    def told(self) -> str:
+        """The machine in words."""
+        model = self.model
+        size = f"{model.n_basis} vectors" if isinstance(model, KernelExpansion) else f"{model.weights.size} weights"
+        return f"{self.weight:.2f} of {self.recipe.told()}: {size}"
 
 
 @dataclass(frozen=True)
@@ -101,6 +112,7 @@ class Rows:
     features: Array
     y: Array
     weights: Array
+    are_flags: Array
     goal: Goal
     n_jobs: int | None
 
@@ -167,7 +179,7 @@ def search(
         Nothing was tried by then.
     """
     encoding, features = TableEncoding.learn(table, goal.targets(y), weights)
-    rows = merged(Rows(features, y, weights, goal, n_jobs))
+    rows = merged(Rows(features, y, weights, encoding.are_flags, goal, n_jobs))
     if len(y) < FEW_ROWS:
         some, parts = rows, list(_folds_of_few(rows, rng))
     else:
@@ -187,27 +199,38 @@ def search(
 
 
 def _tried(parts: list[tuple[Rows, Array, Array]], rows: Rows, verbose: int) -> tuple[dict[Recipe, Any], bool]:
-    """What the loss out of fold needs, and the calibration, of every recipe; whether the search was cut short."""
+    """What the loss out of fold needs, and the calibration, of every recipe; whether the search was cut short.
+
+    Of each kernel all gammas are tried on the first fold, and the best ones on the others.
+    """
     goal, held = rows.goal, np.concatenate([held for _, _, held in parts])
     y, weights = rows.y[held], rows.weights[held]
+    n_first = len(parts[0][2])
     tried: dict[Recipe, Any] = {}
     was_cut = True
     try:
         with time_limit(share_of_time(SEARCH_SHARE)), suppress(OutOfTimeError):
-            for factor, kernel in one_by_one(
-                list(product(GAMMA_FACTORS, KERNELS)), "machines on held-out rows", verbose
-            ):
-                scores = np.concatenate([scores_along(part, kernel, factor, X) for part, X, _ in parts], axis=1)
-                for C, own in zip(VALUES_OF_C, scores, strict=True):
-                    calibration = goal.calibrate(own, y, weights)
-                    evidence = goal.evidence(goal.predictions(own, calibration), y)
-                    tried[Recipe(kernel, factor, C)] = evidence, calibration
-                check_time()
+            for kernel, factors in one_by_one(list(LINES.items()), "kinds of machines, on held-out rows", verbose):
+                first = {factor: scores_along(parts[0], kernel, factor) for factor in factors}
+                own = goal, y[:n_first], weights[:n_first]
+                losses = {factor: min(judged(scores, *own)[0] for scores in first[factor]) for factor in factors}
+                for factor in sorted(factors, key=lambda factor: losses[factor])[:N_GAMMAS]:
+                    others = [scores_along(part, kernel, factor) for part in parts[1:]]
+                    scores = np.concatenate([first[factor], *others], axis=1)
+                    for C, of_C in zip(VALUES_OF_C, scores, strict=True):
+                        tried[Recipe(kernel, factor, C)] = judged(of_C, goal, y, weights)[1:]
             was_cut = False
     except KeyboardInterrupt:
         if not tried:
             raise
     return tried, was_cut
+
+
+def judged(scores: Array, goal: Goal, y: Array, weights: Array) -> tuple[float, Array, Array]:
+    """Loss, evidence and calibration of scores of rows held out."""
+    calibration = goal.calibrate(scores, y, weights)
+    evidence = goal.evidence(goal.predictions(scores, calibration), y)
+    return goal.loss(evidence, y, weights), evidence, calibration
 
 
 def some_rows(kinds: Array, rng: np.random.RandomState) -> Array:
@@ -230,7 +253,8 @@ def _folds(
         held, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         if len(held) and goal.has_all(y[train]):
             encoding, features = TableEncoding.learn(table.take(train), goal.targets(y[train]), weights[train])
-            yield Rows(features, y[train], weights[train], goal, n_jobs), encoding.features(table.take(held)), held
+            rows = Rows(features, y[train], weights[train], encoding.are_flags, goal, n_jobs)
+            yield rows, encoding.features(table.take(held)), held
 
 
 def _folds_of_few(rows: Rows, rng: np.random.RandomState) -> Iterator[tuple[Rows, Array, Array]]:
@@ -246,15 +270,27 @@ def _folds_of_few(rows: Rows, rng: np.random.RandomState) -> Iterator[tuple[Rows
             yield rows.take(train), rows.features[held], held
 
 
-def scores_along(rows: Rows, kernel: str, factor: float, X: Array) -> Array:
-    """Scores (n_C, n, m) of rows held out by machines of every C, each trained from the one before."""
-    problem, state, found = replace(rows.problem(kernel, factor), kept=Kept(Room())), None, []
-    for C in VALUES_OF_C:
+def scores_along(part: tuple[Rows, Array, Array], kernel: str, factor: float) -> Array:
+    """Scores (n_C, n, m) of the rows held out by machines of every C; time over is an error."""
+    rows, X, _ = part
+    found = [model.scores(X, rows.n_jobs) for model in models_along(rows, kernel, factor, VALUES_OF_C)]
+    check_time()
+    return np.stack(found)
+
+
+def models_along(
+    rows: Rows, kernel: str, factor: float, values_of_C: Sequence[float]
+) -> Iterator[KernelExpansion | AdditiveModel]:
+    """The models of every C, each machine trained from the one before; time over is an error."""
+    if kernel == ADDITIVE:
+        yield from additive_models(rows.features, rows.y, rows.weights, rows.are_flags, rows.goal, values_of_C)
+        return
+    problem, state = replace(rows.problem(kernel, factor), kept=Kept(Room())), None
+    for C in values_of_C:
         fit = solved(replace(problem, C=C), state)
         check_time()
         state = fit.state
-        found.append(fit.model.scores(X, rows.n_jobs))
-    return np.stack(found)
+        yield fit.model
 
 
 def solved(problem: Problem, state: Any = None) -> Fit:
@@ -290,15 +326,23 @@ def machines_of(found: Found, rows: Rows) -> list[Machine]:
     for recipe, (weight, calibration) in sorted(found.picks.items(), key=lambda pick: -pick[1][0]):
         if machines and is_time_over():
             break
-        fit = solved(replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C))
-        if machines and fit.status is Status.TIME_LIMIT:
+        model, is_whole = trained(recipe, rows)
+        if machines and not is_whole:
             break
-        model = rounded(fit.model)
         if calibration is None:  # no row was held out
-            calibration = rows.goal.calibrate(model.scores(rows.features, rows.n_jobs), rows.y, rows.weights)
+            with no_limit():
+                calibration = rows.goal.calibrate(model.scores(rows.features, rows.n_jobs), rows.y, rows.weights)
         machines.append(Machine(recipe, weight, model, calibration))
     total = sum(machine.weight for machine in machines)
     return [replace(machine, weight=machine.weight / total) for machine in machines]
+
+
+def trained(recipe: Recipe, rows: Rows) -> tuple[KernelExpansion | AdditiveModel, bool]:
+    """The recipe's model of all rows, and whether there was time for all of it."""
+    if recipe.kernel == ADDITIVE:
+        return next(models_along(rows, ADDITIVE, 1.0, (recipe.C,))), True
+    fit = solved(replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C))
+    return rounded(fit.model), fit.status is not Status.TIME_LIMIT
 
 
 def rounded(model: KernelExpansion) -> KernelExpansion:
