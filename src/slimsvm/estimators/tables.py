@@ -148,8 +148,8 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     categories of up to 30 levels a feature for each level, a missing value being a level; those of more levels the mean
     target of their level, from other rows in training; dates their rank, and where they stand in the year, the week and
     the day. Columns of one value, and unnamed ones of row numbers, are left out. Kernel SVMs with several kernels,
-    gammas and C, and an additive model, are tried on five folds; the mean of calibrated ones with the lowest log loss out
-    of fold is trained on all rows.
+    gammas and C, and an additive model, are tried on five folds; the mean of calibrated ones with the lowest log loss
+    out of fold is trained on all rows.
 
     Parameters
     ----------
