@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import slimsvm
 from slimsvm import TableClassifier, TableRegressor
+from slimsvm.core import clock
 from slimsvm.estimators._shared import table_search
 from slimsvm.estimators._shared.table_goals import ClassGoal
 from slimsvm.estimators._shared.table_search import greedy_mean
@@ -234,7 +235,8 @@ def test_clones_and_grid_searches():
     assert search.fit(X, Y).best_params_ == {"class_weight": None}
 
 
-def test_a_time_limit_ends_the_search_early():
+def test_a_time_limit_ends_the_search_early(monkeypatch):
+    monkeypatch.setattr(clock, "LEAST_SECONDS", 0.05)
     with pytest.warns(ConvergenceWarning, match="was stopped after"):
         found = TableClassifier(n_jobs=1, time_limit=1e-3).fit(X, Y)
     assert np.isfinite(found.predict_proba(NEW)).all()
@@ -281,3 +283,34 @@ def test_the_mean_is_greedy():
     weights, loss = greedy_mean(evidences, np.array([0, 1]), np.ones(2), ClassGoal(2))
     assert weights["a"] + weights["b"] > 0.6
     assert loss == pytest.approx(-np.log(0.5), rel=0.05)
+
+
+def test_importances_are_shares_of_columns(classifier, regressor):
+    found = dict(zip(X.columns, classifier.feature_importances_, strict=True))
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert max(found, key=found.get) == "sex"
+    assert found["sex"] > 3 * found["boarded"]
+    assert regressor.feature_importances_.shape == (6,)
+    assert (
+        not TableClassifier(n_jobs=1).fit({"constant": [1] * 200}, np.arange(200) % 4 == 0).feature_importances_.any()
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_small_one_has_few_vectors(n_classes, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=600), "y": rng.normal(size=600), "level": rng.choice(["a", "b"], 600)})
+    y = np.digitize(frame["x"] * frame["y"], [0.0] if n_classes == 2 else [-0.5, 0.5])
+    small = TableClassifier(preset="small", max_basis=30, n_jobs=1).fit(frame[:400], y[:400])
+    (machine,) = small.machines_
+    assert machine.model.n_basis <= 30
+    assert machine.weight == 1.0
+    assert small.score(frame[400:], y[400:]) > 0.9
+    small.save(tmp_path / "small.slim")
+    np.testing.assert_array_equal(
+        slimsvm.load(tmp_path / "small.slim").predict_proba(frame), small.predict_proba(frame)
+    )
+    numbers = TableRegressor(preset="small", max_basis=30, n_jobs=1).fit(frame[:400], frame["x"][:400])
+    assert numbers.score(frame[400:], frame["x"][400:]) > 0.95
+    with pytest.raises(ValueError, match="preset must be one of"):
+        TableClassifier(preset="tiny").fit(frame, y)

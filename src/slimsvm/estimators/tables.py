@@ -13,15 +13,29 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from slimsvm.core.clock import time_limit
+from slimsvm.core.clock import no_limit, time_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.docstrings import described
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.fitted import WRITING
-from slimsvm.estimators._shared.input_checks import check_limit, check_sample_weight, checked_target, found_classes
+from slimsvm.estimators._shared.input_checks import (
+    check_at_least,
+    check_limit,
+    check_option,
+    check_sample_weight,
+    checked_target,
+    found_classes,
+)
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
 from slimsvm.estimators._shared.table_saving import goal_of, save_table_estimator
-from slimsvm.estimators._shared.table_search import Found, machines_of, mean_of, search
+from slimsvm.estimators._shared.table_search import (
+    Found,
+    importances_of,
+    machines_of,
+    mean_of,
+    search,
+    small_machine,
+)
 from slimsvm.tables import Table, table_of
 
 Array = np.ndarray
@@ -29,6 +43,10 @@ Array = np.ndarray
 SHARED = """
 Parameters
 ----------
+preset : {"accurate", "small"}, default="accurate"
+    "small": one machine of at most ``max_basis`` learned vectors in place of the mean.
+max_basis : int, default=200
+    For the small one.
 time_limit : float or None, default=None
     Seconds that a fit may take. The search for machines then ends early, and what was tried by then counts.
 random_state : int, RandomState or None, default=0
@@ -47,6 +65,9 @@ encoding_ : TableEncoding
     What every column becomes.
 report_ : str
     In words: what every column was taken for, what was tried, what was chosen, and its loss out of fold.
+feature_importances_ : ndarray of shape (n_columns,)
+    How far predictions (probabilities, numbers) move where a column is at its mean, root mean squared over 200 of the
+    training rows; shares that add up to 1.
 mean_y_, spread_y_ : float
     Of the training rows' y, for numbers.
 n_features_in_ : int
@@ -68,6 +89,7 @@ class TableEstimator(BaseEstimator):
     def _search(self: Any, X: Any, y: Array, sample_weight: Any, goal_of: Any) -> None:
         """Find the machines for y, whose goal ``goal_of`` tells of y and weights of the rows with positive weight."""
         seconds = check_limit("time_limit", self.time_limit, integer=False)
+        max_basis = check_at_least("max_basis", self.max_basis, 1)
         rng = check_random_state(self.random_state)
         table = table_of(X)
         if len(y) != table.n_rows:
@@ -84,11 +106,14 @@ class TableEstimator(BaseEstimator):
         table = table if len(kept) == table.n_rows else table.take(kept)
         with one_blas_thread(), time_limit(seconds):
             found, self.encoding_, rows = search(table, y, weights, goal, rng, self.n_jobs, int(self.verbose))
-            self.machines_ = machines_of(found, rows)
+            is_small = check_option("preset", self.preset, ("accurate", "small")) == "small"
+            self.machines_ = [small_machine(found, rows, max_basis)] if is_small else machines_of(found, rows)
+            with no_limit():
+                self.feature_importances_ = importances_of(self.machines_, self.encoding_, rows)
         self.n_features_in_ = len(table.columns)
         if table.has_names:
             self.feature_names_in_ = np.array(table.names, dtype=object)
-        if found.was_cut or len(self.machines_) < len(found.picks):
+        if found.was_cut or (len(self.machines_) < len(found.picks) and not is_small):
             warnings.warn(
                 f"{type(self).__name__} was stopped after {found.n_tried} machines, and keeps what it has: raise "
                 "time_limit, or accept the model as it is",
@@ -128,13 +153,14 @@ def check_finite_target(y: Array) -> None:
 def report_of(table: Table, told: list[str], found: Found, machines: list[Any], goal: Goal) -> str:
     """What a fit did, in words."""
     lines = [f"{table.n_rows:,} rows, {len(table.columns)} columns", *(f"  {line}" for line in told)]
-    if found.loss is None:
+    if found.losses is None:
         lines.append("no machine was tried: " + ("there was no time" if found.was_cut else "there are too few rows"))
     else:
         lines.append(f"{found.n_tried} machines tried on rows held out" + (", then it was stopped" * found.was_cut))
+        of_mean, of_best, without = found.losses
         lines.append(
-            f"{goal.measure} out of fold: {found.loss:.4g} of the mean, {found.best_loss:.4g} of the best machine, "
-            f"{found.trivial_loss:.4g} without columns"
+            f"{goal.measure} out of fold: {of_mean:.4g} of the best mean, {of_best:.4g} of the best machine, "
+            f"{without:.4g} without columns"
         )
     lines += [f"  {machine.told()}" for machine in machines]
     return "\n".join(lines)
@@ -155,12 +181,12 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     ----------
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class. Probabilities are then those of a population so weighted.
-    time_limit, random_state, n_jobs, verbose
+    preset, max_basis, time_limit, random_state, n_jobs, verbose
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    machines_, encoding_, report_, n_features_in_, feature_names_in_
+    machines_, encoding_, report_, feature_importances_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -175,7 +201,11 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     ['no', 'yes', 'yes']
     """
 
-    def __init__(self, *, class_weight=None, time_limit=None, random_state=0, n_jobs=None, verbose=False):
+    def __init__(
+        self, *, preset="accurate", max_basis=200, class_weight=None, time_limit=None, random_state=0, n_jobs=None,
+        verbose=False,
+    ):  # fmt: skip
+        self.preset, self.max_basis = preset, max_basis
         self.class_weight, self.time_limit = class_weight, time_limit
         self.random_state, self.n_jobs, self.verbose = random_state, n_jobs, verbose
 
@@ -264,11 +294,11 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
     Parameters
     ----------
-    time_limit, random_state, n_jobs, verbose
+    preset, max_basis, time_limit, random_state, n_jobs, verbose
 
     Attributes
     ----------
-    mean_y_, spread_y_, machines_, encoding_, report_, n_features_in_, feature_names_in_
+    mean_y_, spread_y_, machines_, encoding_, report_, feature_importances_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -282,7 +312,10 @@ class TableRegressor(RegressorMixin, TableEstimator):
     True
     """
 
-    def __init__(self, *, time_limit=None, random_state=0, n_jobs=None, verbose=False):
+    def __init__(
+        self, *, preset="accurate", max_basis=200, time_limit=None, random_state=0, n_jobs=None, verbose=False
+    ):
+        self.preset, self.max_basis = preset, max_basis
         self.time_limit, self.random_state, self.n_jobs, self.verbose = time_limit, random_state, n_jobs, verbose
 
     @afresh

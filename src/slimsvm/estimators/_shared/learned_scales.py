@@ -94,7 +94,7 @@ def with_learned_scales(
     KeyboardInterrupt
         The small model was interrupted: there is no model with the kernel asked for that the fit could end with.
     """
-    scales = _learned_factors(problem)
+    scales = learned_factors(problem)
     # Absolute differences grow with a scale, squares with its square.
     gamma = scales if problem.kernel.form == "absolute" else scales**2
     with no_limit():
@@ -103,7 +103,7 @@ def with_learned_scales(
     return replace(problem, kernel=of_features(gamma))
 
 
-def _learned_factors(problem: Problem) -> np.ndarray:
+def learned_factors(problem: Problem, sweeps: SweepSettings = SHORT) -> np.ndarray:
     """Factors of the features, of mean square 1, from the gammas of the small model: an RBF of few vectors."""
     task = problem.task
     small = replace(
@@ -112,7 +112,7 @@ def _learned_factors(problem: Problem) -> np.ndarray:
         intercept="regularized" if task.has_threshold else "none",
         max_iter=None,
         max_seconds=None if problem.max_seconds is None else SMALL_MODEL_SHARE * problem.max_seconds,
-        settings=(SHORT, *problem.settings),
+        settings=(sweeps, *problem.settings),
     )
     if pairs := task.class_pairs():
         small = machine_problem(small, tasks.Multiclass(1 + max(map(max, pairs))))

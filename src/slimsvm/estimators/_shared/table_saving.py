@@ -1,6 +1,6 @@
 """Fitted estimators of tables as files of arrays and a JSON header, and back.
 
-All machines' vectors are rows of one array, features that are 0 or 1 as bits; a machine's coefficients are sparse.
+All machines' vectors are rows of one array, with features that are 0 or 1 as bits; a machine's coefficients are sparse.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def save_table_estimator(estimator: Any, path: Any) -> None:
         "report": estimator.report_,
         "numbers": {name: getattr(estimator, name) for name in NUMBERS if hasattr(estimator, name)},
     }
+    arrays["importances"] = estimator.feature_importances_
     if hasattr(estimator, "classes_"):
         classes = np.asarray(estimator.classes_)
         header["classes_are_objects"] = classes.dtype.kind == "O"
@@ -50,6 +51,7 @@ def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: 
     estimator.encoding_ = TableEncoding.unpack(header["table"], arrays)
     estimator.machines_ = unpack_machines(header["machines"], estimator.encoding_.are_flags, arrays)
     estimator.report_ = str(header["report"])
+    estimator.feature_importances_ = arrays["importances"]
     names = [encoder.name for encoder in estimator.encoding_.encoders]
     estimator.n_features_in_ = len(names)
     if estimator.encoding_.has_names:
@@ -98,8 +100,11 @@ def pack_machines(machines: list[Machine], are_flags: Array, arrays: dict[str, A
     number_of: dict[bytes, int] = {}
     numbers = np.array([number_of.setdefault(key, len(number_of)) for key in row_keys(vectors)], np.uint32)
     firsts = np.unique(numbers, return_index=True)[1]
-    arrays["vectors"] = vectors[firsts][:, ~are_flags]
-    arrays["vector_flags"] = np.packbits(vectors[firsts][:, are_flags] != 0, axis=1)
+    vectors = vectors[firsts]
+    if np.isin(vectors[:, are_flags], (0.0, 1.0)).all():
+        arrays["vector_flags"] = np.packbits(vectors[:, are_flags] != 0, axis=1)
+        vectors = vectors[:, ~are_flags]
+    arrays["vectors"] = vectors
     facts, at = [], 0
     for j, machine in enumerate(machines):
         recipe = machine.recipe
@@ -131,12 +136,7 @@ def _pack_expansion(model: KernelExpansion, rows: Array) -> tuple[dict[str, Any]
 
 def unpack_machines(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[str, Array]) -> list[Machine]:
     """The machines that `pack_machines` wrote; an error if they contradict themselves."""
-    n_flags = int(np.count_nonzero(are_flags))
-    if arrays["vector_flags"].shape != (len(arrays["vectors"]), -(-n_flags // 8)):
-        raise ValueError("the vectors' flags do not go with the columns")
-    vectors = np.zeros((len(arrays["vectors"]), len(are_flags)), np.float32)
-    vectors[:, ~are_flags] = arrays["vectors"]
-    vectors[:, are_flags] = np.unpackbits(arrays["vector_flags"], axis=1, count=n_flags)
+    vectors = _unpack_vectors(are_flags, arrays)
     machines = []
     for j, fact in enumerate(facts):
         start = f"machine{j}_"
@@ -148,6 +148,19 @@ def unpack_machines(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[
             model = _unpack_expansion(fact, own, vectors)
         machines.append(Machine(recipe, fact["weight"], model, own["calibration"]))
     return machines
+
+
+def _unpack_vectors(are_flags: Array, arrays: dict[str, Array]) -> Array:
+    """All machines' vectors; learned ones have no flags apart."""
+    if "vector_flags" not in arrays:
+        return arrays["vectors"]
+    n, n_flags = len(arrays["vectors"]), int(np.count_nonzero(are_flags))
+    if arrays["vector_flags"].shape != (n, -(-n_flags // 8)):
+        raise ValueError("the vectors' flags do not go with the columns")
+    vectors = np.zeros((n, len(are_flags)), np.float32)
+    vectors[:, ~are_flags] = arrays["vectors"]
+    vectors[:, are_flags] = np.unpackbits(arrays["vector_flags"], axis=1, count=n_flags)
+    return vectors
 
 
 def _unpack_expansion(fact: dict[str, Any], own: dict[str, Array], vectors: Array) -> KernelExpansion:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels
 from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, no_limit, share_of_time, time_limit
+from slimsvm.estimators._shared.automatic import choose_solver
+from slimsvm.estimators._shared.learned_scales import learned_factors
 from slimsvm.estimators._shared.table_additive import AdditiveModel, additive_models
 from slimsvm.estimators._shared.table_goals import Goal
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
 from slimsvm.model import KernelExpansion
+from slimsvm.parts.descent.vector_descent import SweepSettings
 from slimsvm.parts.problem import Kept, Problem, Room
 from slimsvm.parts.progress import one_by_one
 from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Exact
 from slimsvm.tables import Table, TableEncoding
@@ -45,6 +50,11 @@ FEWEST_OF_KIND, FEW_ROWS = N_FOLDS, 100
 MOST_SEARCHED = 5000
 # The violation of a row's margin at which a machine's training ends.
 TOL = 0.01
+# Scales of features are learned from so many rows on, as `learned_scales` does in a sixth of the steps.
+LEAST_SCALED, STEPS = 500, SweepSettings(steps=500, steps_power=0.0, batch_epochs=10)
+EXACT = Exact()
+# Rows whose predictions tell the importance of columns. Chosen, not measured.
+MOST_MOVED = 200
 # Of the time limit, the share of the search.
 SEARCH_SHARE = 0.6
 
@@ -64,12 +74,17 @@ class Recipe:
         return f"{self.kernel} kernel with {self.gamma_factor:g} times the typical gamma, C={self.C:g}"
 
 
-# One line each: what a kernel is made of, given a gamma.
-KERNELS: dict[str, Callable[[float], kernels.Kernel]] = {
-    "rbf": kernels.RBF,
-    "laplacian": kernels.Laplacian,
-    "matern32": kernels.Matern32,
+# One line each: the kernel of some rows for a multiple of the typical gamma.
+KERNELS: dict[str, Callable[[Rows, float], kernels.Kernel]] = {
+    "rbf": lambda rows, factor: kernels.RBF(factor * rows.gamma()),
+    "laplacian": lambda rows, factor: kernels.Laplacian(factor * rows.gamma()),
+    "matern32": lambda rows, factor: kernels.Matern32(factor * rows.gamma()),
+    "laplacian in learned scales": lambda rows, factor: kernels.Laplacian(factor * rows.gamma(True) * rows.scales),
+    "matern32 in learned scales": lambda rows, factor: kernels.Matern32(factor * rows.gamma(True) * rows.scales**2),
 }
+IN_SCALES = "laplacian in learned scales", "matern32 in learned scales"
+# Those with a derivative, whose vectors can be learned.
+SMOOTH = "rbf", "matern32", "matern32 in learned scales"
 # The line that is no kernel's: `table_additive`.
 ADDITIVE = "additive"
 LINES = {ADDITIVE: (1.0,)} | {kernel: GAMMA_FACTORS for kernel in KERNELS}
@@ -91,18 +106,6 @@ class Machine:
         model = self.model
         size = f"{model.n_basis} vectors" if isinstance(model, KernelExpansion) else f"{model.weights.size} weights"
         return f"{self.weight:.2f} of {self.recipe.told()}: {size}"
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a search has found: recipes with their weights and calibrations, and losses out of fold."""
-
-    picks: dict[Recipe, tuple[float, Array | None]]
-    n_tried: int
-    loss: float | None = None
-    best_loss: float | None = None
-    trivial_loss: float | None = None
-    was_cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,19 +131,42 @@ class Rows:
             rows=as_rows(self.features),
             examples=self.goal.task.encode(self.y, self.weights),
             task=self.goal.task,
-            kernel=KERNELS[kernel](factor * typical_gamma(self.features, self.weights)),
+            kernel=KERNELS[kernel](self, factor),
             intercept="free",
             random_state=0,
             n_jobs=self.n_jobs,
             **roughly,
         )
 
+    def gamma(self, is_scaled: bool = False) -> float:
+        """One over the sum of the features' variances, half the mean squared distance; or of scaled features."""
+        mean = np.average(self.features, axis=0, weights=self.weights)
+        variances = np.average((self.features - mean) ** 2, axis=0, weights=self.weights)
+        total = float((variances * self.scales**2 if is_scaled else variances).sum())
+        return 1.0 / total if total > 0 else 1.0
 
-def typical_gamma(features: Array, weights: Array) -> float:
-    """One over the sum of the features' variances, half the mean squared distance of two rows."""
-    mean = np.average(features, axis=0, weights=weights)
-    variance = float(np.average((features - mean) ** 2, axis=0, weights=weights).sum())
-    return 1.0 / variance if variance > 0 else 1.0
+    @cached_property
+    def scales(self) -> Array:
+        """Factors of the features, from how fast y changes along each."""
+        return learned_factors(self.problem("rbf", 1.0), STEPS)
+
+
+# Rows that train, and rows that are held out.
+Part = tuple[Rows, Rows]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has found: recipes with their weights and calibrations, the best one that is smooth, the folds, and
+    losses out of fold: the mean's, the best machine's, and the one without columns.
+    """
+
+    picks: dict[Recipe, tuple[float, Array | None]]
+    n_tried: int
+    smooth: Recipe
+    parts: list[Part]
+    losses: tuple[float, float, float] | None = None
+    was_cut: bool = False
 
 
 def merged(rows: Rows) -> Rows:
@@ -181,36 +207,41 @@ def search(
     encoding, features = TableEncoding.learn(table, goal.targets(y), weights)
     rows = merged(Rows(features, y, weights, encoding.are_flags, goal, n_jobs))
     if len(y) < FEW_ROWS:
-        some, parts = rows, list(_folds_of_few(rows, rng))
+        parts = list(_folds_of_few(rows, rng))
     else:
-        index = some_rows(goal.kinds(y), rng)
-        some = rows.take(index)
-        parts = list(_folds(table.take(index), some.y, some.weights, goal, rng, n_jobs))
-    tried, was_cut = _tried(parts, some, verbose) if parts else ({}, False)
+        some = some_rows(goal.kinds(y), rng)
+        parts = list(_folds(table.take(some), y[some], weights[some], goal, rng, n_jobs))
+    tried, was_cut = _tried(parts, verbose) if parts else ({}, False)
     if not tried:
-        return Found({DEFAULT: (1.0, None)}, 0, was_cut=was_cut), encoding, rows
-    held = np.concatenate([held for _, _, held in parts])
-    y, weights = some.y[held], some.weights[held]
+        return Found({DEFAULT: (1.0, None)}, 0, DEFAULT, parts, was_cut=was_cut), encoding, rows
+    y, weights = held_out(parts)
     evidences = {recipe: evidence for recipe, (evidence, _) in tried.items()}
     chosen, loss = greedy_mean(evidences, y, weights, goal)
-    best = min(goal.loss(evidence, y, weights) for evidence in evidences.values())
+    losses = {recipe: goal.loss(evidence, y, weights) for recipe, evidence in evidences.items()}
     picks = {recipe: (weight, tried[recipe][1]) for recipe, weight in chosen.items()}
-    return Found(picks, len(tried), loss, best, goal.loss_without_columns(y, weights), was_cut), encoding, rows
+    smooth = min((recipe for recipe in losses if recipe.kernel in SMOOTH), key=losses.__getitem__, default=DEFAULT)
+    told = loss, min(losses.values()), goal.loss_without_columns(y, weights)
+    return Found(picks, len(tried), smooth, parts, told, was_cut), encoding, rows
 
 
-def _tried(parts: list[tuple[Rows, Array, Array]], rows: Rows, verbose: int) -> tuple[dict[Recipe, Any], bool]:
+def held_out(parts: list[Part]) -> tuple[Array, Array]:
+    """What the rows held out have as y, and their weights."""
+    return np.concatenate([held.y for _, held in parts]), np.concatenate([held.weights for _, held in parts])
+
+
+def _tried(parts: list[Part], verbose: int) -> tuple[dict[Recipe, Any], bool]:
     """What the loss out of fold needs, and the calibration, of every recipe; whether the search was cut short.
 
     Of each kernel all gammas are tried on the first fold, and the best ones on the others.
     """
-    goal, held = rows.goal, np.concatenate([held for _, _, held in parts])
-    y, weights = rows.y[held], rows.weights[held]
-    n_first = len(parts[0][2])
+    (y, weights), goal = held_out(parts), parts[0][0].goal
+    n_first = len(parts[0][1].y)
     tried: dict[Recipe, Any] = {}
     was_cut = True
     try:
         with time_limit(share_of_time(SEARCH_SHARE)), suppress(OutOfTimeError):
-            for kernel, factors in one_by_one(list(LINES.items()), "kinds of machines, on held-out rows", verbose):
+            lines = [line for line in LINES.items() if len(y) >= LEAST_SCALED or line[0] not in IN_SCALES]
+            for kernel, factors in one_by_one(lines, "kinds of machines, on held-out rows", verbose):
                 first = {factor: scores_along(parts[0], kernel, factor) for factor in factors}
                 own = goal, y[:n_first], weights[:n_first]
                 losses = {factor: min(judged(scores, *own)[0] for scores in first[factor]) for factor in factors}
@@ -243,8 +274,8 @@ def some_rows(kinds: Array, rng: np.random.RandomState) -> Array:
 
 def _folds(
     table: Table, y: Array, weights: Array, goal: Goal, rng: np.random.RandomState, n_jobs: int | None
-) -> Iterator[tuple[Rows, Array, Array]]:
-    """For each fold the rows that train, features of those held out, and their numbers.
+) -> Iterator[Part]:
+    """For each fold the rows that train and those held out.
 
     No fold is held out that leaves a class without rows.
     """
@@ -254,10 +285,10 @@ def _folds(
         if len(held) and goal.has_all(y[train]):
             encoding, features = TableEncoding.learn(table.take(train), goal.targets(y[train]), weights[train])
             rows = Rows(features, y[train], weights[train], encoding.are_flags, goal, n_jobs)
-            yield rows, encoding.features(table.take(held)), held
+            yield rows, replace(rows, features=encoding.features(table.take(held)), y=y[held], weights=weights[held])
 
 
-def _folds_of_few(rows: Rows, rng: np.random.RandomState) -> Iterator[tuple[Rows, Array, Array]]:
+def _folds_of_few(rows: Rows, rng: np.random.RandomState) -> Iterator[Part]:
     """The same for few rows, encoded together: rows of the same features are held out together."""
     kinds = rows.goal.kinds(rows.y)
     groups = np.unique(rows.features, axis=0, return_inverse=True)[1].ravel()
@@ -267,13 +298,13 @@ def _folds_of_few(rows: Rows, rng: np.random.RandomState) -> Iterator[tuple[Rows
     for fold in range(N_FOLDS):
         held, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         if len(held) and rows.goal.has_all(rows.y[train]):
-            yield rows.take(train), rows.features[held], held
+            yield rows.take(train), rows.take(held)
 
 
-def scores_along(part: tuple[Rows, Array, Array], kernel: str, factor: float) -> Array:
+def scores_along(part: Part, kernel: str, factor: float) -> Array:
     """Scores (n_C, n, m) of the rows held out by machines of every C; time over is an error."""
-    rows, X, _ = part
-    found = [model.scores(X, rows.n_jobs) for model in models_along(rows, kernel, factor, VALUES_OF_C)]
+    rows, held = part
+    found = [model.scores(held.features, rows.n_jobs) for model in models_along(rows, kernel, factor, VALUES_OF_C)]
     check_time()
     return np.stack(found)
 
@@ -293,11 +324,11 @@ def models_along(
         yield fit.model
 
 
-def solved(problem: Problem, state: Any = None) -> Fit:
-    """The exact machine of a problem; an interrupt is an error."""
+def solved(problem: Problem, state: Any = None, solver: Solver = EXACT) -> Fit:
+    """A machine of a problem; an interrupt is an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the estimator says it once
-        fit = Exact().solve(problem, state=state)
+        fit = solver.solve(problem, state=state)
     if fit.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return fit
@@ -345,9 +376,29 @@ def trained(recipe: Recipe, rows: Rows) -> tuple[KernelExpansion | AdditiveModel
     return rounded(fit.model), fit.status is not Status.TIME_LIMIT
 
 
+def small_machine(found: Found, rows: Rows, max_basis: int) -> Machine:
+    """One machine of few vectors by the best smooth recipe, calibrated by its like on the folds."""
+    recipe = found.smooth
+    model = small_model(recipe, rows, max_basis)
+    parts = found.parts or [(rows, rows)]
+    models = [small_model(recipe, part, max_basis) for part, _ in found.parts] or [model]
+    scores = [own.scores(held.features, rows.n_jobs) for own, (_, held) in zip(models, parts, strict=True)]
+    return Machine(recipe, 1.0, model, rows.goal.calibrate(np.concatenate(scores), *held_out(parts)))
+
+
+def small_model(recipe: Recipe, rows: Rows, max_basis: int) -> KernelExpansion:
+    """The recipe's model of few learned vectors."""
+    problem = replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C, tol=1e-3)
+    solver = choose_solver(problem, max_basis, learns_metric=False)
+    if not solver.follows_libsvm:
+        problem = replace(problem, intercept="regularized")
+    return rounded(solved(problem, solver=solver).model)
+
+
 def rounded(model: KernelExpansion) -> KernelExpansion:
-    """The model with coefficients that float32 holds, as files have them."""
-    return replace(model, coef=model.coef.astype(np.float32).astype(np.float64))
+    """The model with vectors and coefficients that float32 holds, as files have them."""
+    coef = model.coef.astype(np.float32).astype(np.float64)
+    return replace(model, basis=model.basis.astype(np.float32), coef=coef)
 
 
 def mean_of(machines: list[Machine], goal: Goal, X: Array, n_jobs: int | None) -> Array:
@@ -355,3 +406,15 @@ def mean_of(machines: list[Machine], goal: Goal, X: Array, n_jobs: int | None) -
     return sum(
         machine.weight * goal.predictions(machine.model.scores(X, n_jobs), machine.calibration) for machine in machines
     )  # type: ignore[return-value]
+
+
+def importances_of(machines: list[Machine], encoding: TableEncoding, rows: Rows) -> Array:
+    """How far predictions move, root mean squared over some rows, where a column is at its mean; shares of columns."""
+    X = rows.features[evenly(len(rows.y), MOST_MOVED)]
+    means = np.average(rows.features, axis=0, weights=rows.weights)
+    own = mean_of(machines, rows.goal, X, rows.n_jobs)
+    moves = np.zeros(len(encoding.encoders))
+    for column in np.unique(encoding.columns):
+        moved = np.where(encoding.columns == column, means, X).astype(np.float32)
+        moves[column] = np.sqrt(np.mean((mean_of(machines, rows.goal, moved, rows.n_jobs) - own) ** 2))
+    return moves / moves.sum() if moves.any() else moves
