@@ -236,11 +236,11 @@ def test_clones_and_grid_searches():
 
 
 def test_a_time_limit_ends_the_search_early(monkeypatch):
-    monkeypatch.setattr(clock, "LEAST_SECONDS", 0.05)
+    monkeypatch.setattr(clock, "LEAST_SECONDS", 0.0)
     with pytest.warns(ConvergenceWarning, match="was stopped after"):
         found = TableClassifier(n_jobs=1, time_limit=1e-3).fit(X, Y)
     assert np.isfinite(found.predict_proba(NEW)).all()
-    assert "then it was stopped" in found.report_
+    assert "no machine was tried: there was no time" in found.report_
 
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
