@@ -16,10 +16,13 @@ import numpy as np
 
 from slimsvm.cli import options
 from slimsvm.cli.data import Trained, add_reading_options, form_of, read_form
-from slimsvm.cli.model_file import load_steps, scaled
+from slimsvm.cli.model_file import scaled, steps_of
 from slimsvm.cli.output import CommandError, print_fields, print_json, size
 from slimsvm.cli.predict import as_classes
+from slimsvm.cli.tables import print_table_model
 from slimsvm.estimators import EDITING, ESTIMATORS, STRUCTURED
+from slimsvm.estimators.files import load
+from slimsvm.estimators.tables import TableEstimator
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +40,12 @@ def run(args: argparse.Namespace) -> int:
     """Load the file and describe it."""
     if args.certificate != (args.data is not None):
         raise CommandError("--certificate and the training data DATA go together")
-    scalers, estimator, trained = load_steps(args.model)
+    model = load(args.model)
+    if isinstance(model, TableEstimator):
+        if args.certificate:
+            raise CommandError(f"{args.model}: a {type(model).__name__} has no certificate")
+        return print_table_model(model, args)
+    scalers, estimator, trained = steps_of(model)
     report = describe(estimator, args.model)
     report["feature_names"] = trained.names
     report["scaling"] = None if scalers is None else [repr(step) for _, step in scalers.steps]

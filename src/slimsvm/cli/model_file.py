@@ -74,11 +74,15 @@ def _is_sparse(X: Any) -> bool:
 
 
 def load_steps(path: str) -> tuple[Pipeline | None, Any, Trained]:
-    """The scalers of a model file (or None), the estimator behind them, and the rows that it takes.
+    """`steps_of` a model file."""
+    return steps_of(load(path))
+
+
+def steps_of(model: Any) -> tuple[Pipeline | None, Any, Trained]:
+    """The scalers of a model (or None), the estimator behind them, and the rows that it takes.
 
     Names of features are taken off both: rows that are read here are arrays.
     """
-    model = load(path)
     scalers, estimator = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
     names = take_names(scalers, estimator)
     return scalers, estimator, Trained(estimator.n_features_in_, names, getattr(estimator, "label_name_", None))

@@ -19,9 +19,12 @@ import numpy as np
 
 from slimsvm.cli import options
 from slimsvm.cli.data import Part, add_reading_options, form_of, read_form
-from slimsvm.cli.model_file import check_outputs, load_steps, scaled
+from slimsvm.cli.model_file import check_outputs, scaled, steps_of
 from slimsvm.cli.output import CommandError, escaped, print_json, say
+from slimsvm.cli.tables import predictions_of
 from slimsvm.estimators import RankSVM, SequenceSVM
+from slimsvm.estimators.files import load
+from slimsvm.estimators.tables import TableEstimator
 from slimsvm.parts.progress import reading
 from slimsvm.whole_file import write_whole
 
@@ -54,7 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Load, read, predict, report."""
     check_outputs([args.output], [args.model, args.data])
-    scalers, estimator, trained = load_steps(args.model)
+    model = load(args.model)
+    if isinstance(model, TableEstimator):
+        put_out(args, *predictions_of(model, args))
+        return 0
+    scalers, estimator, trained = steps_of(model)
     estimator.set_params(n_jobs=args.n_jobs)
     if args.scores and not hasattr(estimator, "classes_"):
         raise CommandError(f"{args.model}: --scores is for classification, this model predicts numbers")
@@ -77,6 +84,19 @@ def run(args: argparse.Namespace) -> int:
     report |= measure(estimator, part, predicted)
     if not args.quiet and not args.json and len(report) > 3:
         say(f"{part.name}: {describe_quality(report)}")
+    put_out(args, report, predicted, values, lengths, head)
+    return 0
+
+
+def put_out(
+    args: argparse.Namespace,
+    report: dict[str, Any],
+    predicted: np.ndarray,
+    values: np.ndarray | None,
+    lengths: np.ndarray | None = None,
+    head: list | None = None,
+) -> None:
+    """Write predictions, and what goes with them, to where the options say."""
     if args.output is not None:
         write_lines(args.output, lines(predicted, values, lengths, head))
         report["output"] = args.output
@@ -88,7 +108,6 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.writelines(lines(predicted, values, lengths, head))
     if args.json:
         print_json(report)
-    return 0
 
 
 def check_probabilities(estimator: Any, path: str) -> None:

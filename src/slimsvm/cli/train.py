@@ -2,8 +2,9 @@
 
 DATA is LIBSVM text (also .gz, .bz2, .xz), CSV with a header line, .npz with arrays X and y, or a name that
 `slimsvm datasets` lists. --task ranking reads LIBSVM text with qid:. --task sequence reads text with one word per line,
-columns separated by blanks, the label last, and an empty line between sequences. A benchmark set is tested on its own
-test part, unless --test names a file.
+columns separated by blanks, the label last, and an empty line between sequences. --task table takes a CSV file with
+texts, dates and missing values as it is, and prints what every column was taken for. A benchmark set is tested on its
+own test part, unless --test names a file.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from slimsvm.cli.model_file import (
 )
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
 from slimsvm.cli.predict import as_numbers, describe_quality, predict, quality
+from slimsvm.cli.tables import train_table
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
 from slimsvm.estimators._shared.automatic import ChoiceSettings
 from slimsvm.estimators.files import save as save_model
@@ -93,8 +95,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_task_options(group: Any) -> None:
     group.add_argument(
         "--task",
-        choices=tuple(ESTIMATOR_OF),
-        help="default: ranking if the rows of the file have qid:, else classification",
+        choices=(*ESTIMATOR_OF, "table"),
+        help="default: ranking if the rows of the file have qid:, else classification; table: a CSV file with texts, "
+        "dates and missing values as it is, whose label says whether it is classified",
     )
     group.add_argument(
         "--loss",
@@ -263,6 +266,8 @@ def _add_limit_options(group: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, train, save, test, report."""
+    if args.task == "table":
+        return train_table(args)
     if args.task is None:
         args.task = usual_task(args.data)
         if args.task == "ranking" and not args.quiet:

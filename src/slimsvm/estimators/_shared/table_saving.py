@@ -33,6 +33,7 @@ def save_table_estimator(estimator: Any, path: Any) -> None:
         "table": estimator.encoding_.pack(arrays),
         "machines": pack_machines(estimator.machines_, estimator.encoding_.are_flags, arrays),
         "report": estimator.report_,
+        "label": getattr(estimator, "label_name_", None),
         "numbers": {name: getattr(estimator, name) for name in NUMBERS if hasattr(estimator, name)},
     }
     arrays["importances"] = estimator.feature_importances_
@@ -51,6 +52,8 @@ def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: 
     estimator.encoding_ = TableEncoding.unpack(header["table"], arrays)
     estimator.machines_ = unpack_machines(header["machines"], estimator.encoding_.are_flags, arrays)
     estimator.report_ = str(header["report"])
+    if isinstance(header["label"], str):
+        estimator.label_name_ = header["label"]
     estimator.feature_importances_ = arrays["importances"]
     names = [encoder.name for encoder in estimator.encoding_.encoders]
     estimator.n_features_in_ = len(names)

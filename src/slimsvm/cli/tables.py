@@ -1,0 +1,212 @@
+"""`slimsvm train --task table`: a CSV file as it is, with texts, dates and missing values; and what becomes of it."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from slimsvm.cli.model_file import check_model_path, check_outputs
+from slimsvm.cli.output import CommandError, print_json, say, size
+from slimsvm.estimators.tables import TableClassifier, TableRegressor
+from slimsvm.tables import table_of
+from slimsvm.tables.texts import as_numbers, style_of
+
+Columns = dict[str, Any]
+
+# What the label's column may be called; and a label of numbers is one of classes up to so many whole ones.
+LABELS, MOST_CLASSES = ("label", "target", "y", "class"), 20
+# Options of `slimsvm train` that go with tables.
+TAKEN = ("command", "data", "model", "test", "json", "quiet", "target", "task", "max_seconds", "n_jobs", "random_state",
+         "run", "parser", "version")  # fmt: skip
+# One row in EVERY is held out where there is no --test.
+EVERY = 5
+
+
+def train_table(args: argparse.Namespace) -> int:
+    """Train on a table, measure on rows held out or on ``--test``, train on all rows, save."""
+    for name, value in vars(args).items():
+        if name not in TAKEN and value != args.parser.get_default(name):
+            args.parser.error(f"--{name.replace('_', '-')} does not go with --task table")
+    check_model_path(args.model)
+    check_outputs([args.model], [args.data, args.test])
+    columns = read_csv(args.data)
+    label = label_of(columns, args.target, args.data)
+    y = labels_of(columns.pop(label), label, args.data)
+    options = {"time_limit": args.max_seconds, "n_jobs": args.n_jobs, "random_state": args.random_state}
+    cls = TableClassifier if y.dtype.kind == "U" else TableRegressor
+    estimator: Any = cls(**options, verbose=not (args.quiet or args.json))
+    if args.test is None:
+        train, held = held_out(y)
+        tried = estimator.fit(rows_of(columns, train), y[train])
+        test = {"rows": "held out", **measures(tried, rows_of(columns, held), y[held])}
+    estimator.fit(columns, y)
+    estimator.label_name_ = label
+    if args.test is not None:
+        others = read_csv(args.test)
+        if label not in others:
+            raise CommandError(f"{args.test}: has no column {label!r}, found {told(others)}")
+        test = {"rows": args.test, **measures(estimator, others, labels_of(others[label], label, args.test))}
+    estimator.save(args.model)
+    report = {"data": args.data, "label": label, "test": test, "report": estimator.report_, "model": args.model}
+    report["model_bytes"] = os.path.getsize(args.model)
+    if args.json:
+        print_json(report)
+    else:
+        kind = f"{len(estimator.classes_)} classes" if hasattr(estimator, "classes_") else "numbers"
+        print(f"label {label!r}: {kind}\n{estimator.report_}\n{described(test)}")
+        print(f"model {args.model}, {size(report['model_bytes'])}")
+    if not args.quiet and not test["is_better"]:
+        say("the model is no better than one prediction for all rows: do the columns say anything of the label?")
+    return 0
+
+
+def predictions_of(estimator: Any, args: argparse.Namespace) -> tuple[dict[str, Any], Any, Any, None, Any]:
+    """A report on the rows of a table, whose columns are found by their names; predictions, probabilities or scores, no
+    lengths, and names of columns.
+    """
+    is_classifier = hasattr(estimator, "classes_")
+    if (args.probabilities or args.scores) and not is_classifier:
+        raise CommandError(f"{args.model}: predicts numbers, which have no probabilities or scores")
+    estimator.set_params(n_jobs=args.n_jobs)
+    columns = read_csv(args.data)
+    predicted, values, head = estimator.predict(columns), None, None
+    if args.probabilities:
+        values, head = estimator.predict_proba(columns), ["label", *estimator.classes_.tolist()]
+    elif args.scores:
+        values = estimator.decision_function(columns).reshape(len(predicted), -1)
+    report: dict[str, Any] = {"model": args.model, "data": args.data, "n_rows": len(predicted)}
+    label = getattr(estimator, "label_name_", None)
+    if label in columns and label not in estimator.feature_names_in_:
+        report["test"] = measures(estimator, columns, labels_of(columns[label], label, args.data))
+        if not (args.quiet or args.json):
+            say(f"{args.data}: {described(report['test'])}")
+    return report, predicted, values, None, head
+
+
+def print_table_model(estimator: Any, args: argparse.Namespace) -> int:
+    """What is in the file of a table's model: its columns, its machines and how much columns count."""
+    names = [encoder.name for encoder in estimator.encoding_.encoders]
+    importances = dict(zip(names, estimator.feature_importances_.tolist(), strict=True))
+    report = {"model": args.model, "estimator": type(estimator).__name__, "report": estimator.report_}
+    if args.json:
+        print_json(report | {"importances": importances})
+        return 0
+    print(f"{report['model']}, {report['estimator']}, {size(os.path.getsize(args.model))}\n{estimator.report_}")
+    print("importances of columns")
+    for name, share in sorted(importances.items(), key=lambda item: -item[1]):
+        print(f"  {share:.3f} {name}")
+    return 0
+
+
+# -- files and labels --------------------------------------------------------------------------------------------------
+
+
+def read_csv(path: str) -> Columns:
+    """The columns of a CSV file whose first line names them; commas, semicolons or tabs."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+            file.seek(0)
+            rows = [row for row in csv.reader(file, delimiter=max(",;\t", key=first.count)) if row]
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CommandError(f"{path}: is no CSV file: {error}") from error
+    if len(rows) < 2:
+        raise CommandError(f"{path}: holds no rows below a line with the names of the columns")
+    names = [name.strip() for name in rows[0]]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise CommandError(f"{path}: every column needs a name of its own, found more than once: {told(twice)}")
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(names):
+            raise CommandError(f"{path}, row {number}: found {len(row)} values, the first line has {len(names)} names")
+    return {name: [row[at] for row in rows[1:]] for at, name in enumerate(names)}
+
+
+def label_of(columns: Columns, target: str | None, path: str) -> str:
+    """The column of the label: the one that was asked for, or one that is called so."""
+    if target is not None:
+        if target not in columns:
+            raise CommandError(f"{path}: has no column {target!r}, found {told(columns)}")
+        return target
+    found = [name for name in columns if name.lower() in LABELS]
+    if len(found) != 1:
+        raise CommandError(f"{path}: which column is the label? Give it by --label NAME, one of {told(columns)}")
+    return found[0]
+
+
+def told(names: Any) -> str:
+    """Names in a line."""
+    return ", ".join(map(repr, names))
+
+
+def labels_of(values: list[str], label: str, path: str) -> np.ndarray:
+    """Labels: texts of classes, or numbers; which must all be there."""
+    column = table_of({label: values}).columns[0]
+    if column.is_missing.any():
+        row = int(np.argmax(column.is_missing))
+        raise CommandError(f"{path}, row {row + 2}: the label {label!r} is missing")
+    style = style_of(column) if column.has_texts else None
+    if style is None:
+        return np.array(column.values, dtype=str)
+    numbers = as_numbers(column, style)
+    are_classes = len(np.unique(numbers)) <= MOST_CLASSES and bool((numbers == np.round(numbers)).all())
+    return np.array(column.values, dtype=str) if are_classes else numbers
+
+
+def held_out(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to train on, and a fifth of all rows to measure on."""
+    is_class = y.dtype.kind == "U"
+    few = is_class and min(np.unique(y, return_counts=True)[1]) < EVERY
+    folds: Any = StratifiedKFold if is_class and not few else KFold
+    return next(iter(folds(EVERY, shuffle=True, random_state=0).split(np.zeros(len(y)), y)))
+
+
+def rows_of(columns: Columns, rows: np.ndarray) -> Columns:
+    """Some rows of the columns."""
+    return {name: [values[row] for row in rows] for name, values in columns.items()}
+
+
+# -- measures ----------------------------------------------------------------------------------------------------------
+
+
+def measures(estimator: Any, columns: Columns, y: np.ndarray) -> dict[str, Any]:
+    """How good predictions are, beside those of one prediction for all rows."""
+    if not hasattr(estimator, "classes_"):
+        errors = estimator.predict(columns) - y
+        found = {"n_rows": len(y), "root_mean_squared_error": float(np.sqrt(np.mean(errors**2)))}
+        found["of_the_mean"] = float(y.std())
+        return found | {"is_better": found["root_mean_squared_error"] < found["of_the_mean"]}
+    known = np.isin(y, estimator.classes_)
+    probabilities = estimator.predict_proba(columns)
+    predicted = estimator.classes_[probabilities.argmax(axis=1)]
+    found = {"n_rows": len(y), "error_rate": float(np.mean(predicted != y))}
+    found["error_of_the_largest_class"] = 1.0 - max(np.unique(y, return_counts=True)[1]) / len(y)
+    if known.all():
+        found["log_loss"] = float(log_loss(y, probabilities, labels=estimator.classes_))
+        if len(estimator.classes_) == 2 and len(np.unique(y)) == 2:
+            found["auc"] = float(roc_auc_score(y == estimator.classes_[1], probabilities[:, 1]))
+    return found | {"is_better": bool(found["error_rate"] < found["error_of_the_largest_class"])}
+
+
+def described(test: dict[str, Any]) -> str:
+    """Measures in a line."""
+    start = f"{test['n_rows']:,} rows" + (f" {test['rows']}" if test.get("rows") == "held out" else "")
+    if "error_rate" not in test:
+        return (
+            f"{start}: root mean squared error {test['root_mean_squared_error']:.4g}; "
+            f"{test['of_the_mean']:.4g} with the mean for all rows"
+        )
+    more = "".join(
+        f", {name} {test[key]:.4g}" for key, name in (("log_loss", "log loss"), ("auc", "AUC")) if key in test
+    )
+    return (
+        f"{start}: error {100 * test['error_rate']:.2f} %{more}; "
+        f"{100 * test['error_of_the_largest_class']:.2f} % with the largest class for all rows"
+    )

@@ -1,0 +1,103 @@
+"""``slimsvm train --task table``: a CSV file with texts, dates and gaps, from the command line to probabilities."""
+
+import json
+
+import numpy as np
+import pytest
+
+import slimsvm
+from slimsvm.cli import main
+
+
+def run(capsys, *argv):
+    code = main(list(map(str, argv)))
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    lines = ["name,sex,age,fare,survived"]
+    for k in range(300):
+        sex, age = rng.choice(["male", "female"]), rng.integers(1, 80)
+        survived = "yes" if (sex == "female") != (rng.random() < 0.1) else "no"
+        lines.append(f'"Smith, {k}",{sex},{age if k % 5 else ""},"{rng.integers(1, 9000):,}",{survived}')
+    path = tmp_path_factory.mktemp("tables") / "ship.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    path = data.parent / "ship.slim"
+    assert main(["train", str(data), str(path), "--task", "table", "--label", "survived", "--quiet"]) == 0
+    return path
+
+
+def test_training_says_what_columns_are_and_how_good_it_is(capsys, data, tmp_path):
+    code, out, err = run(
+        capsys, "train", data, tmp_path / "m.slim", "--task", "table", "--label", "survived", "--quiet"
+    )
+    assert (code, err) == (0, "")
+    for part in ("label 'survived': 2 classes", "name: left out", "sex: category of 2 levels", "fare: numbers",
+                 "60 rows held out: error", "log loss", "AUC", "with the largest class for all rows"):  # fmt: skip
+        assert part in out
+
+
+def test_prediction_finds_columns_by_name(capsys, data, model, tmp_path):
+    (tmp_path / "new.csv").write_text("sex;age;more;fare\nmale;3;x;3\nfemale;;x;1,000\nother;?;x;\n")
+    code, out, _ = run(capsys, "predict", model, tmp_path / "new.csv", "--probabilities")
+    lines = [line.split("\t") for line in out.splitlines()]
+    assert (code, lines[0], len(lines)) == (0, ["label", "no", "yes"], 4)
+    assert all(abs(float(no) + float(yes) - 1) < 1e-9 for _, no, yes in lines[1:])
+    code, out, _ = run(capsys, "predict", model, data, "--json")
+    assert (code, json.loads(out)["test"]["error_rate"] < 0.15) == (0, True)
+    (tmp_path / "less.csv").write_text("sex,name\nmale,x\n")
+    code, _, err = run(capsys, "predict", model, tmp_path / "less.csv")
+    assert (code, "missing: 'age', 'fare'" in err) == (1, True)
+
+
+def test_info_tells_columns_and_importances(capsys, model):
+    code, out, _ = run(capsys, "info", model, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert max(found["importances"], key=found["importances"].get) == "sex"
+    assert "importances of columns" in run(capsys, "info", model)[1]
+    assert slimsvm.load(model).label_name_ == "survived"
+
+
+def test_numbers_are_predicted_and_a_useless_model_is_said(capsys, data, tmp_path):
+    code, out, err = run(capsys, "train", data, tmp_path / "m.slim", "--task", "table", "--label", "fare", "--json")
+    assert (code, "no better than one prediction" in err) == (0, not json.loads(out)["test"]["is_better"])
+    code, _, err = run(capsys, "predict", tmp_path / "m.slim", data, "--probabilities")
+    assert (code, "predicts numbers" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "which column is the label? Give it by --label NAME, one of 'name', 'sex'"),
+        (["--label", "nope"], "has no column 'nope'"),
+        (["--label", "age"], "row 2: the label 'age' is missing"),
+        (["--label", "survived", "--kernel", "linear"], "--kernel does not go with --task table"),
+    ],
+)
+def test_what_is_unclear_is_asked_for_at_once(capsys, data, tmp_path, options, message):
+    code, _, err = run(capsys, "train", data, tmp_path / "m.slim", "--task", "table", *options)
+    assert code in (1, 2)
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n", "holds no rows"),
+        ("a,a\n1,2\n", "found more than once: 'a'"),
+        ("a,b\n1,2\n3\n", "row 3: found 1 values"),
+    ],
+)
+def test_files_that_are_no_tables_are_refused(capsys, tmp_path, text, message):
+    (tmp_path / "bad.csv").write_text(text)
+    code, _, err = run(capsys, "train", tmp_path / "bad.csv", tmp_path / "m.slim", "--task", "table")
+    assert (code, message in err) == (1, True), err
