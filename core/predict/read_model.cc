@@ -50,6 +50,7 @@ bool read_kind(const Json& header, Model& model) {
         const char* estimator;
         Kind kind;
     } kinds[] = {{"SVR", Kind::REGRESSION},
+                 {"NuSVR", Kind::REGRESSION},
                  {"OneClassSVM", Kind::ONE_CLASS},
                  {"OrdinalSVC", Kind::ORDINAL},
                  {"RankSVM", Kind::RANKING},
@@ -59,7 +60,7 @@ bool read_kind(const Json& header, Model& model) {
         return fails("the model predicts exponentials of its scores: slimsvm.load_predictor reads it");
     for (const auto& known : kinds)
         if (estimator.is_text(known.estimator)) return model.kind = known.kind, true;
-    if (!estimator.is_text("SVC") && !estimator.is_text("CrossTrainedSVC"))
+    if (!estimator.is_text("SVC") && !estimator.is_text("NuSVC") && !estimator.is_text("CrossTrainedSVC"))
         return fails("the model file holds no estimator that scores rows: StructuredSVM labels by a task in Python");
     if (header["fitted"]["multilabel_"].is_true())
         model.kind = Kind::LABELS;

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from slimsvm.deploy.predictors import load_predictor as load_predictor
     from slimsvm.estimators import SVR as SVR
     from slimsvm.estimators import CrossTrainedSVC as CrossTrainedSVC
+    from slimsvm.estimators import NuSVC as NuSVC
+    from slimsvm.estimators import NuSVR as NuSVR
     from slimsvm.estimators import OneClassSVM as OneClassSVM
     from slimsvm.estimators import OrdinalSVC as OrdinalSVC
     from slimsvm.estimators import RankSVM as RankSVM
@@ -66,6 +68,8 @@ _HOMES = homes_of(
         "estimators": [
             "SVR",
             "CrossTrainedSVC",
+            "NuSVC",
+            "NuSVR",
             "OneClassSVM",
             "OrdinalSVC",
             "RankSVM",

@@ -290,7 +290,10 @@ def test_what_cannot_be_done_is_said_before_any_work(client, data):
         SVC(max_basis=5).fit(lazy[:0], y[:0])
 
 
-@pytest.mark.parametrize(("name", "reason"), [("OneClassSVM", "decomposition"), ("OrdinalSVC", "cuts")])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("NuSVC", "exact"), ("NuSVR", "exact"), ("OneClassSVM", "decomposition"), ("OrdinalSVC", "cuts")],
+)
 def test_estimators_that_are_not_here_say_why(name, reason):
     with pytest.raises(ImportError, match=rf"no slimsvm\.dask\.{name}: it.*{reason}"):
         exec(f"from slimsvm.dask import {name}")

@@ -50,7 +50,9 @@ def test_without_docstrings_nothing_is_made():
     assert completed("Train.", None) == "Train."
 
 
-@pytest.mark.parametrize("name", ["SVC", "SVR", "OneClassSVM", "OrdinalSVC", "RankSVM", "CrossTrainedSVC"])
+@pytest.mark.parametrize(
+    "name", ["SVC", "SVR", "OneClassSVM", "NuSVC", "NuSVR", "OrdinalSVC", "RankSVM", "CrossTrainedSVC"]
+)
 def test_help_describes_the_arguments_of_methods(name):
     for method in ("fit", "predict", "decision_function"):
         found = getattr(getattr(slimsvm, name), method, None)

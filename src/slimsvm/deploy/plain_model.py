@@ -39,9 +39,9 @@ PARTS = [
 ]  # fmt: skip
 # Vectors on which a shipped form's errors are measured.
 PROBES = 256
-CLASSIFIERS = "SVC", "CrossTrainedSVC"
-KINDS = {"SVR": "regression", "OneClassSVM": "one class", "OrdinalSVC": "ordinal", "RankSVM": "ranking",
-         "SequenceSVM": "sequences"}  # fmt: skip
+CLASSIFIERS = "SVC", "NuSVC", "CrossTrainedSVC"
+KINDS = {"NuSVR": "regression", "SVR": "regression", "OneClassSVM": "one class", "OrdinalSVC": "ordinal",
+         "RankSVM": "ranking", "SequenceSVM": "sequences"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

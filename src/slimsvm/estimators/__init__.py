@@ -8,7 +8,10 @@ if TYPE_CHECKING:
     from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC as CrossTrainedSVC
     from slimsvm.estimators.files import EDITING as EDITING
     from slimsvm.estimators.files import ESTIMATORS as ESTIMATORS
+    from slimsvm.estimators.files import NU as NU
     from slimsvm.estimators.files import STRUCTURED as STRUCTURED
+    from slimsvm.estimators.nu_svc import NuSVC as NuSVC
+    from slimsvm.estimators.nu_svr import NuSVR as NuSVR
     from slimsvm.estimators.one_class_svm import OneClassSVM as OneClassSVM
     from slimsvm.estimators.ordinal_svc import OrdinalSVC as OrdinalSVC
     from slimsvm.estimators.rank_svm import RankSVM as RankSVM
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
 _HOMES = homes_of(
     {
         "cross_trained_svc": ["CrossTrainedSVC"],
-        "files": ["EDITING", "ESTIMATORS", "STRUCTURED"],
+        "files": ["EDITING", "ESTIMATORS", "NU", "STRUCTURED"],
+        "nu_svc": ["NuSVC"],
+        "nu_svr": ["NuSVR"],
         "one_class_svm": ["OneClassSVM"],
         "ordinal_svc": ["OrdinalSVC"],
         "rank_svm": ["RankSVM"],

@@ -11,6 +11,8 @@ from slimsvm.estimators._shared.fitted import WRITING, explained
 from slimsvm.estimators._shared.input_checks import check_path
 from slimsvm.estimators._shared.saving import parts_of, plain_model_of, read_estimator
 from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
+from slimsvm.estimators.nu_svc import NuSVC
+from slimsvm.estimators.nu_svr import NuSVR
 from slimsvm.estimators.one_class_svm import OneClassSVM
 from slimsvm.estimators.ordinal_svc import OrdinalSVC
 from slimsvm.estimators.rank_svm import RankSVM
@@ -31,6 +33,8 @@ STRUCTURED = {
     "SequenceSVM": SequenceSVM,
     "StructuredSVM": StructuredSVM,
 }
+# Those that have ν in place of C or ε: they pass scikit-learn's checks too.
+NU = {"NuSVC": NuSVC, "NuSVR": NuSVR}
 # Those that choose the rows they train on: they pass scikit-learn's checks too.
 EDITING = {"CrossTrainedSVC": CrossTrainedSVC}
 # Those that encode the columns of a table: several machines, which only their own files hold.
@@ -66,7 +70,7 @@ def load(path):
     >>> slimsvm.load(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    return read_estimator(path, ESTIMATORS | STRUCTURED | EDITING | OF_TABLES)
+    return read_estimator(path, ESTIMATORS | STRUCTURED | NU | EDITING | OF_TABLES)
 
 
 @described(WRITING)

@@ -125,6 +125,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     _takes_objects = True
     _takes_labels = True
     multilabel_ = False
+    _of_one_weighted_class = "Invalid input - all samples with positive weights belong to the same class"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -191,9 +192,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         if len(self.classes_) < 2:
             found = f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}"
             if weights is not None:
-                found = (
-                    f"Invalid input - all samples with positive weights belong to the same class. Among them {found}"
-                )
+                found = f"{self._of_one_weighted_class}. Among them {found}"
             raise ValueError(found)
         self.class_weight_ = self._class_weights(y, weights)
         task = self._task(or_scores=multi_class == "either")

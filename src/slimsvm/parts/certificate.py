@@ -126,7 +126,7 @@ def _bound_by_pairs(
     rows = [rows_of_pair(problem, pair) for pair in pairs]
     work = np.array([float(len(index)) ** 2 for index in rows])
     bound, n_passes, evals = 0.0, 0, 0
-    for k, (pair, index) in enumerate(zip(pairs, rows, strict=True)):
+    for k, index in enumerate(rows):
         used = model.coef[:, k] != 0
         basis = model.basis[np.flatnonzero(used)]
         if not problem.kernel.has_features:
@@ -134,7 +134,7 @@ def _bound_by_pairs(
         own = replace(model, basis=basis, coef=model.coef[used][:, [k]], intercept=model.intercept[[k]])
         now = time.perf_counter()
         part_end = None if end is None else now + max(0.0, end - now) * float(work[k] / work[k:].sum())
-        two, seen = problem_of_pair(problem, pair, index), scores[index][:, [k]]
+        two, seen = problem_of_pair(problem, k, index), scores[index][:, [k]]
         part = _bound_by_ascent(two, own, seen, float64_objective(two, own, seen), part_end)
         bound, n_passes, evals = bound + part[0], n_passes + part[1], evals + part[2]
     return bound, n_passes, evals

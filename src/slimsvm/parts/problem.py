@@ -44,8 +44,7 @@ MAX_NORM = 1e300
 class Kept:
     """What a fit leaves for the next of the same rows, kernel and precision, as along a path over C.
 
-    Whoever hands it on sees to it that they are the same. Fits that are only to be compared are its users: they end at
-    ``tol``, however wide the gap is, and their lower bounds are as rounding left them.
+    Whoever hands it on sees to it that they are the same.
 
     Parameters
     ----------
@@ -131,6 +130,9 @@ class Problem:
         1 shows a progress bar on standard error.
     kept : Kept or None
         What earlier fits of the same rows, kernel and precision left.
+    to_compare : bool
+        Whether the fit is one of several that are only compared: it ends at ``tol``, however wide the gap is, and its
+        lower bound is as rounding left it.
     room : Room or None
         Memory that earlier fits used; not where there is `kept`, which has its own.
     settings : tuple of settings objects
@@ -153,6 +155,7 @@ class Problem:
     n_jobs: int | None = None
     verbose: int = 0
     kept: Kept | None = None
+    to_compare: bool = False
     room: Room | None = None
     settings: tuple[Any, ...] = ()
 

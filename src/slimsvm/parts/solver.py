@@ -92,7 +92,7 @@ class Solver(BaseEstimator):
             status, history = iterate(run, problem, begun, callbacks, type(self).__name__)
             with no_limit():  # little is left to do where the time is over
                 fit = finite(run.finish(status, history), problem, self.final_objective)
-                if problem.kept is None:
+                if not problem.to_compare:
                     fit = surely(fit, run, may_go_on=problem.precision == "auto")
             if fit.is_too_coarse and fit.status is Status.CONVERGED and problem.precision == "auto":
                 fit = self._in_float64(problem, fit, callbacks)
@@ -103,7 +103,7 @@ class Solver(BaseEstimator):
     def _in_float64(self, problem: Problem, fit: Fit, callbacks: tuple[Callback, ...]) -> Fit:
         """What becomes of a fit whose float32 kernel values were too coarse."""
         most = None if problem.max_iter is None else max(problem.max_iter - fit.n_iter, 1)
-        finer = self.solve(replace(problem, precision="float64", max_iter=most), fit.state, callbacks)
+        finer = self.solve(replace(problem, precision="float64", max_iter=most, kept=None), fit.state, callbacks)
         if np.isnan(finer.objective):  # there was no time for an iteration
             return replace(fit, status=finer.status)
         finer.history[:0] = fit.history

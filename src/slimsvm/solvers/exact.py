@@ -114,7 +114,7 @@ class ExactRun(Run):
         self.looked: tuple[Array, Array] | None = None  # v and g of all rows at the last look
         self.g_of_all, self.converged = True, False
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
-        least_size, is_fixed = self.dual.least_size(self.kernel_rows), problem.kept is not None
+        least_size, is_fixed = self.dual.least_size(self.kernel_rows), problem.to_compare
         self.tol = Tolerance(problem.tol, least_size, is_fixed, problem.settings_of(ToleranceSettings))
         if state is not None:
             self.go_on(state)

@@ -6,7 +6,7 @@ classes: Chu and Keerthi, "New Approaches to Support Vector Ordinal Regression",
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -115,6 +115,8 @@ class OneVsOne(Task):
     n_classes : int
     or_scores : bool, default=False
         Whether a solver may take one score for each class instead (`Multiclass`).
+    prices : tuple of float or None, default=None
+        What a pair's losses are multiplied by; None: 1. A fit may go on from one of other prices.
 
     Examples
     --------
@@ -126,10 +128,13 @@ class OneVsOne(Task):
 
     n_classes: int = 2
     or_scores: bool = False
+    prices: tuple[float, ...] | None = field(default=None, compare=False)
 
     def __post_init__(self):
         if not (isinstance(self.n_classes, int | np.integer) and self.n_classes >= 2):
             raise ValueError(f"n_classes must be an integer >= 2, found {self.n_classes!r}")
+        if self.prices is not None and not (len(self.prices) == self.n_outputs and min(self.prices) > 0):
+            raise ValueError(f"prices must be {self.n_outputs} positive numbers, found {self.prices!r}")
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -139,6 +144,10 @@ class OneVsOne(Task):
     def class_pairs(self):
         """All pairs of classes, (0, 1), (0, 2), …"""
         return list(combinations(range(self.n_classes), 2))
+
+    def pair_prices(self):
+        """What each pair's losses are multiplied by."""
+        return np.ones(self.n_outputs) if self.prices is None else np.array(self.prices, np.float64)
 
     def in_scores(self):
         """The same classes with a score each, where ``or_scores`` allows it."""
@@ -153,8 +162,8 @@ class OneVsOne(Task):
         signs = np.zeros(scores.shape)
         for column, (a, b) in enumerate(self.class_pairs()):
             signs[:, column] = (examples.labels == a) - 1.0 * (examples.labels == b)
-        within = (signs != 0) & (signs * scores < 1)
-        return Augmented(delta=within.sum(axis=1).astype(np.float64), coef=np.where(within, signs, 0.0))
+        counts = np.where((signs != 0) & (signs * scores < 1), self.pair_prices(), 0.0)
+        return Augmented(delta=counts.sum(axis=1), coef=counts * signs)
 
     def decode(self, scores, plain, examples=None):
         """Codes of the classes with the most votes."""

@@ -220,6 +220,10 @@ class Task:
         """Pairs of classes, each of them a two-class problem of its own with its own score; none where all is one."""
         return []
 
+    def pair_prices(self) -> Array:
+        """What the losses of each of the `class_pairs` are multiplied by."""
+        return np.ones(len(self.class_pairs()))
+
     def columns(self, examples: Examples) -> list[tuple[Task, Examples]]:
         """Tasks of one score with examples, which share nothing but rows and are solved one after another by a dual of
         their own; none where all is one.

@@ -391,7 +391,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         earlier = self.__dict__.pop("_earlier", None)  # of the candidate before in a grid search
         if earlier is not None and isinstance(self.solver_, solvers.Exact) and not (learns_metric or chooses_gamma):
             state = earlier.get("state")
-            problem = replace(problem, kept=earlier, rows=earlier.once("rows", partial(getattr, problem, "rows")))
+            problem = replace(problem, kept=earlier, to_compare=True)
+            problem = replace(problem, rows=earlier.once("rows", partial(getattr, problem, "rows")))
         return problem, state, limit
 
     def _solve(
@@ -616,6 +617,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     ) -> Certificate:
         """The certificate of a model for the problem that was trained."""
         C: Any = getattr(self, "C_", self.C)
+        C = 1.0 if np.ndim(C) else C  # of pairs of classes that differ in it the task has it
         columns = None if isinstance(X, Rows) else columns_between(model, X)
         if columns is not None:
             X, model = columns.narrow(X), replace(model, basis=columns.narrow(model.basis))

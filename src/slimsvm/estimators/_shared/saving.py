@@ -45,7 +45,7 @@ Steps = Sequence[tuple[str, Any]]
 PLAIN = (str, int, float, bool, type(None))
 # What the attributes of a fit are, where anything reads them.
 TEXTS = "status_", "intercept_kind_", "multi_class_", "guarantee_"
-NUMBERS = "objective_", "lower_bound_", "C_"
+NUMBERS = "objective_", "lower_bound_", "C_", "epsilon_"
 STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
 LISTS = ("n_iter_", "shape_fit_", "class_weight_")
 CSR_PARTS = ("data", "indices", "indptr")
@@ -104,7 +104,7 @@ def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str
         fitted["multilabel_"] = True
     fitted |= {
         name: getattr(estimator, name)
-        for name in ("C_", "intercept_kind_", "multi_class_", "label_name_")
+        for name in ("C_", "epsilon_", "intercept_kind_", "multi_class_", "label_name_")
         if hasattr(estimator, name)
     }
     if hasattr(estimator, "feature_names_in_"):
@@ -168,8 +168,10 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
     for name, value in fitted.items():
         if not re.fullmatch(r"[A-Za-z]\w*_", name) or hasattr(getattr(type(estimator), name, None), "__get__"):
             raise ValueError(f"a fit leaves no attribute {name!r}")
+        if name == "C_" and isinstance(value, dict) and "array" in value:  # of pairs of classes that differ in it
+            value = np.array(value["array"], np.float64)
         _check_fitted(name, value, fitted["n_features_in_"])
-        if value == UNSAVED:  # an objective that was not computed
+        if isinstance(value, dict) and value == UNSAVED:  # an objective that was not computed
             value = float("nan")
         setattr(estimator, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
     if "multi_class" in header["params"] and "multi_class_" not in fitted:
@@ -212,7 +214,7 @@ def _check_fitted(name: str, value: Any, n_features: int) -> None:
     if name in TEXTS:
         is_right = isinstance(value, str)
     elif name in NUMBERS:
-        is_right = value in (None, UNSAVED) or type(value) in (int, float)
+        is_right = isinstance(value, np.ndarray) or value in (None, UNSAVED) or type(value) in (int, float)
     else:
         if name == "feature_names_in_":
             check_feature_names(value, n_features)

@@ -199,7 +199,8 @@ class _Trials:
         """Try values of C, each from the model of the one before; return whether an error is near the lowest of the
         kernels before, or lower.
         """
-        line = replace(self.part, kernel=kernel, kept=Kept(self.room) if self.is_exact else None)
+        kept = Kept(self.room) if self.is_exact else None
+        line = replace(self.part, kernel=kernel, kept=kept, to_compare=self.is_exact)
         state, errors, before = None, {}, self.best.get("error", np.inf)
         for C in one_by_one(C_values, "values of C on rows held out", self.held.problem.verbose):
             if is_time_over():

@@ -219,6 +219,7 @@ class Columns:
         kernel_rows = self.kept.get("kernel rows")
         if kernel_rows.dtype != np.float64:
             kernel_rows = replace(problem, precision="float64", kept=None).bind()
+        self.prices = problem.task.pair_prices()
         self.n_before = kernel_rows.counter.n
         self.values = self.shared(kernel_rows)
         n_classes = 1 + max((second for _, second in self.pairs), default=-1)
@@ -245,7 +246,8 @@ class Columns:
             a, b = self.pairs[column]
             rows = (self.of_class[a] | self.of_class[b]).nonzero()[0]
             v, scores = self.kept.get((LAST, (a, b)))
-            target, size, epsilon = np.where(self.of_class[a][rows], 1.0, -1.0), self.price[rows], 0.0
+            target, epsilon = np.where(self.of_class[a][rows], 1.0, -1.0), 0.0
+            size = self.price[rows] * self.prices[column]
             has_margin = True
         else:
             rows, dual = np.arange(problem.rows.n_rows), Dual.of(problem)

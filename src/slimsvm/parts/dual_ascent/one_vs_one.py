@@ -49,16 +49,29 @@ def rows_of_pair(problem: Problem, pair: tuple[int, int]) -> Array:
     return np.flatnonzero((labels == pair[0]) | (labels == pair[1]))
 
 
-def problem_of_pair(problem: Problem, pair: tuple[int, int], index: Array) -> Problem:
-    """The two-class problem of one pair and its rows, the lower class positive."""
-    task = Binary()
+def problem_of_pair(problem: Problem, k: int, index: Array) -> Problem:
+    """The two-class problem of pair k and its rows, the lower class positive."""
+    task, pair = Binary(), problem.task.class_pairs()[k]
     block = problem.rows.take(index, problem.rows.exact_dtype)
     if not problem.kernel.has_features:
         block = block[:, index]
     labels = np.where(problem.examples.labels[index] == pair[0], 1, -1)
-    return replace(
-        problem, rows=as_rows(block), examples=task.encode(labels, problem.examples.weights[index]), task=task
-    )
+    examples = task.encode(labels, problem.examples.weights[index])
+    return replace(problem, rows=as_rows(block), examples=examples, task=task, C=price_of_pair(problem, k))
+
+
+def price_of_pair(problem: Problem, k: int) -> float:
+    """C of pair k."""
+    return problem.C * float(problem.task.pair_prices()[k])
+
+
+def last_point(problem: Problem, k: int) -> tuple[Array, Array] | None:
+    """The dual point and its scores that the last fit left of pair k, or of two classes."""
+    kept, pairs = problem.kept, problem.task.class_pairs()
+    if kept is None or not pairs:
+        return None if kept is None else kept.get(LAST)
+    found: tuple[Array, Array] | None = kept.get((LAST, pairs[k]))
+    return kept.part(pairs[k], len(pairs)).get(LAST) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -132,24 +145,26 @@ class OneVsOneRun(Run):
         """Rows of the two classes."""
         return rows_of_pair(self.problem, pair)
 
-    def two_classes(self, pair: tuple[int, int]) -> Problem:
-        """The problem of one pair, with up to twice its share of the time that is left."""
+    def two_classes(self, k: int) -> Problem:
+        """The problem of pair k, with up to twice its share of the time that is left."""
         seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
         precision = np.dtype(self.kernel_rows.dtype).name
         problem = replace(self.problem, precision=precision, max_seconds=seconds, verbose=0)
         problem = replace(problem, kept=None, room=self.room)
+        pair = self.pairs[k]
         if self.problem.kept is None:
-            return problem_of_pair(problem, pair, self.rows_of(pair))
+            return problem_of_pair(problem, k, self.rows_of(pair))
         kept = self.problem.kept.part(pair, len(self.pairs))
-        of_pair: Problem = kept.once("problem", lambda: problem_of_pair(problem, pair, self.rows_of(pair)))
-        return replace(of_pair, C=problem.C, max_seconds=seconds, kept=kept)
+        of_pair: Problem = kept.once("problem", lambda: problem_of_pair(problem, k, self.rows_of(pair)))
+        changes: dict[str, Any] = {"C": price_of_pair(problem, k), "to_compare": problem.to_compare}
+        return replace(of_pair, max_seconds=seconds, kept=kept, **changes)
 
     def fit_pair(self, k: int) -> PairFit:
         """Solve for pair k."""
-        problem = self.two_classes(self.pairs[k])
+        problem = self.two_classes(k)
         fit = self.solver.solve(problem, state=self.states[k])
         if fit.is_too_coarse and self.problem.precision == "auto":
-            fit = self.solver.solve(replace(problem, precision="float64"), state=fit.state)
+            fit = self.solver.solve(replace(problem, precision="float64", kept=None), state=fit.state)
         if fit.state is None:  # there was no time for an iteration
             raise OutOfTimeError
         assert fit.basis_rows is not None
@@ -200,7 +215,8 @@ class OneVsOneRun(Run):
 
     def loss_of_none(self, k: int) -> float:
         """Weighted loss of pair k with scores of 0."""
-        return float(self.problem.examples.weights[self.rows_of(self.pairs[k])].sum())
+        prices = self.problem.task.pair_prices()
+        return float(prices[k] * self.problem.examples.weights[self.rows_of(self.pairs[k])].sum())
 
     def allowed(self, objective: float) -> float:
         """The widest gap with which all pairs together have converged."""
@@ -249,10 +265,10 @@ class TargetsRun(OneVsOneRun):
         """All rows."""
         return np.arange(self.problem.rows.n_rows)
 
-    def two_classes(self, pair: Any) -> Problem:
-        """The problem of one target, with up to twice its share of the time that is left."""
+    def two_classes(self, k: int) -> Problem:
+        """The problem of target k, with up to twice its share of the time that is left."""
         seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
-        (task, examples), precision = self.columns[pair], np.dtype(self.kernel_rows.dtype).name
+        (task, examples), precision = self.columns[k], np.dtype(self.kernel_rows.dtype).name
         found = replace(self.problem, task=task, examples=examples, precision=precision, verbose=0)
         return replace(found, max_seconds=seconds, kept=None, room=self.room)
 

@@ -54,12 +54,15 @@ class PairRows(NamedTuple):
         Which of them are of the first class.
     places : int64 ndarray
         Where they are in the kernel matrix.
+    price : float
+        What its losses are multiplied by.
     """
 
     classes: tuple[int, int]
     rows: Array
     positive: Array
     places: Array
+    price: float
 
 
 class PairSets:
@@ -94,8 +97,11 @@ class PairSets:
         rows = np.concatenate([pair.rows for pair in pairs])
         positive = np.concatenate([pair.positive for pair in pairs])
         self.examples = Examples(labels=np.where(positive, *SIGNS), weights=problem.examples.weights[rows])
-        self.dual = Dual.of(problem, TWO_CLASSES, self.examples)
-        is_fixed, of_tol = problem.kept is not None, problem.settings_of(ToleranceSettings)
+        prices = np.array([pair.price for pair in pairs])
+        self.C = problem.C * prices
+        priced = replace(self.examples, weights=self.examples.weights * np.repeat(prices, self.sizes))
+        self.dual = Dual.of(problem, TWO_CLASSES, priced)
+        is_fixed, of_tol = problem.to_compare, problem.settings_of(ToleranceSettings)
         self.tol = [Tolerance(problem.tol, is_fixed=is_fixed, settings=of_tol) for _ in pairs]
         self.inner: dict[int, Inner] = {}  # of pairs that take many steps
         self.newton: dict[int, NewtonSteps] = {}
@@ -126,7 +132,7 @@ class PairSets:
     def go_on(self, k: int, state: DualState) -> None:
         """Start pair k from the best multiple of another fit's dual point that the bounds allow."""
         part, dual, places = self.part(k), self.of_pair(k), self.places[self.part(k)]
-        C = self.problem.C
+        C = float(self.C[k])
         v = dual.feasible(state.v * (C / state.C))
         scores = state.scores_at(v, C, self.kept.get(self.names[k]))
         if scores is None:
@@ -290,7 +296,7 @@ class PairSets:
             lower_bound=float(self.lower_bound[k]),
             status=status,
             n_iter=int(self.n_calls[k]),
-            state=DualState(v, self.problem.C, TWO_CLASSES, examples),
+            state=DualState(v, float(self.C[k]), TWO_CLASSES, examples),
         )
 
 
@@ -350,9 +356,10 @@ class SharedKernelRun(OneVsOneRun):
             last += 1
         some = [self.rows_of(pair) for pair in self.pairs[first:last]]
         K = self.values_of(some[0])
+        prices = self.problem.task.pair_prices()[first:last]
         pairs = [
-            PairRows(pair, rows, self.of_class[pair[0]][rows], rows if self.is_shared else np.arange(len(rows)))
-            for rows, pair in zip(some, self.pairs[first:last], strict=True)
+            PairRows(pair, rows, self.of_class[pair[0]][rows], rows if self.is_shared else np.arange(len(rows)), price)
+            for rows, pair, price in zip(some, self.pairs[first:last], prices, strict=True)
         ]
         sets = PairSets(self.problem, pairs, self.states[first:last], K, self.kept)
         found = sets.solve(self.workspace)
@@ -360,7 +367,7 @@ class SharedKernelRun(OneVsOneRun):
             fit = sets.fit(k, status)
             self.fits.append(fit)
             self.states[first + k] = fit.state
-        if self.problem.kept is None:
+        if not self.problem.to_compare:
             self.sure += self.sure_of(sets, some)
         if Status.INTERRUPTED in found:
             raise KeyboardInterrupt
