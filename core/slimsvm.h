@@ -1170,6 +1170,30 @@ struct slimsvm_ascend_linear_call {
     double violation;      // -> of the last one: the greatest derivative less the least
 };
 
+/* The same over the rows of a CSR matrix, with an intercept that is given, or is the weight of a constant feature. */
+struct slimsvm_ascend_sparse_call {
+    int32_t real_size;
+    int64_t n;               // rows
+    int64_t n_values;        // stored values
+    int64_t d;               // features
+    int64_t max_sweeps;      // sweeps at most; (n_values + n) max_sweeps <= 2^32
+    int32_t moves;           // whether the intercept moves
+    double tol;              // the greatest derivative less the least at which it ends
+    const void* values;      // real (n_values)
+    const int32_t* indices;  // (n_values) in 0..d
+    const int64_t* indptr;   // (n + 1) offsets to n_values
+    const double* sign;      // (n) labels -1 and +1
+    const double* price;     // (n) C times the weight of each row, above 0
+    const double* square;    // (n) |z|^2, and 1 more where the intercept moves; above 0
+    double* alpha;           // (n) dual variables
+    double* w;               // (d) sum_i alpha_i sign_i z_i
+    int64_t* active;         // (n) scratch
+    double intercept;        // <-> of the scores
+    int64_t random;          // <-> state of the random numbers, not 0
+    int64_t sweeps;          // -> sweeps made
+    double violation;        // -> of the last one: the greatest derivative less the least
+};
+
 /* A model of at most n_slots - 2 points, in panels, feature after feature, one slot each. The last slot is never used:
  * its base is the constant of a kernel that has no norms. For the mean of the models after each step since `mean` was
  * set to 0: mean[0] is the sum A of the units of coefficients, mean[1] the number of steps, -1 where no mean is taken;
@@ -1529,6 +1553,7 @@ struct slimsvm_swapped_shares_call {
     /* budget */                 \
     F(ascend)                    \
     F(ascend_linear)             \
+    F(ascend_sparse)             \
     F(take_steps)                \
     F(drop_idle)                 \
     F(fill_merge_table)          \

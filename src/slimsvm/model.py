@@ -81,8 +81,8 @@ class KernelExpansion:
     dtype: str
     # By kind and width of the rows, from when it is first asked for. Two threads may both make it: they make the same.
     _prepared: dict[tuple[bool, int], _Prepared] = field(default_factory=dict, init=False, repr=False)
-    # Of wide sparse rows: the model of its own columns, from when it is first asked for.
-    _narrow: list[tuple[Columns, KernelExpansion]] = field(default_factory=list, init=False, repr=False)
+    # Of wide sparse rows: the model of its own columns, from when it is first asked for; None where most occur.
+    _narrow: list[tuple[Columns, KernelExpansion] | None] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self):
         basis = as_csr(self.basis) if is_sparse(self.basis) else np.asarray(self.basis)
@@ -178,8 +178,14 @@ class KernelExpansion:
             return None
         if not self._narrow:
             basis: Any = self.basis if is_sparse(self.basis) else sp.csr_array(self.basis)
-            columns = Columns(np.unique(basis.indices).astype(np.int64), basis.shape[1])
-            self._narrow.append((columns, replace(self, basis=columns.seen(basis, foreign))))
+            index = np.unique(basis.indices).astype(np.int64)
+            if 2 * len(index) > basis.shape[1]:  # most columns occur: to leave the others out is not worth it
+                self._narrow.append(None)
+            else:
+                columns = Columns(index, basis.shape[1])
+                self._narrow.append((columns, replace(self, basis=columns.seen(basis, foreign))))
+        if self._narrow[0] is None:
+            return None
         columns, model = self._narrow[0]
         return model, columns.seen(X, foreign)
 

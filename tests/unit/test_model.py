@@ -305,3 +305,12 @@ def test_shapes_that_do_not_fit(changes, message):
     parts = {name: getattr(model, name) for name in ("basis", "coef", "intercept", "plain", "kernel", "dtype")}
     with pytest.raises(ValueError, match=message):
         KernelExpansion(**parts | changes)
+
+
+def test_sparse_vectors_in_which_most_of_many_columns_occur():
+    """To leave out the other columns would leave as many: scores were a RecursionError."""
+    n = 40_000
+    basis = sp.csr_array((np.ones(n), np.arange(n), [0, n]), shape=(1, n))
+    model = KernelExpansion(basis, np.ones((1, 1)), np.zeros(1), np.zeros(0), Linear(), "float64")
+    rows = sp.csr_array(([1.0, 2.0], [3, 39_000], [0, 1, 2]), shape=(2, n))
+    np.testing.assert_allclose(model.scores(rows), [[1.0], [2.0]])

@@ -76,9 +76,11 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         it; rows have no weights then. Losses that only rank set ``intercept_`` so that the number of training rows
         predicted positive is the loss's k.
     max_seconds, precision, memory_limit, n_jobs
-    multi_class : {"auto", "crammer-singer", "ovo"}, default="auto"
-        "crammer-singer" is one problem with a score for each class. "ovo" is LIBSVM's: one problem for each pair
-        (a, b), a < b. ``basis_coef_`` then has a column for each pair, positive for a, over a basis that the pairs
+    multi_class : {"auto", "crammer-singer", "ovo", "ovr"}, default="auto"
+        "crammer-singer" is one problem with a score for each class. "ovr" has a problem and a score for each class,
+        against the rest, as `sklearn.svm.LinearSVC` does: the quickest for text with ``kernel="linear"``. "ovo" is
+        LIBSVM's: one problem for each pair (a, b), a < b. ``basis_coef_`` then has a column for each pair, positive for
+        a, over a basis that the pairs
         share; ``dual_coef_`` has the same numbers in scikit-learn's n_classes − 1 lines. "auto" takes "ovo"
         with the exact solver (unless there is a ``cost_matrix``) and where ``max_basis`` vectors are moved ones of it,
         the one with fewer errors with ``max_basis="auto"``, and "crammer-singer" with others. ``multi_class_`` says
@@ -205,12 +207,12 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     def _keep(self, fit, trained):
         """Set the attributes of a fit, with what the solver made of several classes."""
         super()._keep(fit, trained)
-        if fit.solved is not None and not self.multilabel_:
+        if fit.solved is not None and self.multi_class == "auto" and not self.multilabel_:
             self.multi_class_ = "ovo" if fit.solved.task.class_pairs() else "crammer-singer"
 
     def _iterations(self, n_iter, history):
         """``n_iter_`` as in scikit-learn: one number per problem that was solved."""
-        of_pairs = [record["iterations"] for record in history if "pair" in record]
+        of_pairs = [record["iterations"] for record in history if "pair" in record or "target" in record]
         if not of_pairs and (n_iter or getattr(self, "multi_class_", None) != "ovo"):
             return np.array([n_iter], np.int32)
         not_reached = self.model_.coef.shape[1] - len(of_pairs)
@@ -284,20 +286,22 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         if self.loss != "hinge":
             return self._task_of_ramp(k) if self.loss == "ramp" else self._task_over_all_rows(k)
         cost = None if self.cost_matrix is None else check_cost_matrix(self.cost_matrix, k)
-        if k > 2 and getattr(self, "multi_class_", "crammer-singer") == "ovo":
+        multi_class = getattr(self, "multi_class_", "crammer-singer")
+        if k > 2 and multi_class in ("ovo", "ovr"):
             if cost is None:
-                return tasks.OneVsOne(k, or_scores)
-            raise ValueError("cost_matrix goes with multi_class='crammer-singer', found pairs of classes ('ovo')")
+                return tasks.HingeOneVsRest(k) if multi_class == "ovr" else tasks.OneVsOne(k, or_scores)
+            found = "pairs of classes" if multi_class == "ovo" else "each class against the rest"
+            raise ValueError(f"cost_matrix goes with multi_class='crammer-singer', found {found} ({multi_class!r})")
         if k > 2:
             return tasks.Multiclass(k, cost)
         return tasks.Binary() if cost is None else tasks.Binary(cost_negative=cost[0, 1], cost_positive=cost[1, 0])
 
     def _resolve_multi_class(self, X, weights) -> str:
         """The value of ``multi_class``, or what "auto" stands for."""
-        check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo"))
+        check_option("multi_class", self.multi_class, ("auto", "crammer-singer", "ovo", "ovr"))
         if self._is_smooth:
-            if self.multi_class == "ovo" and len(self.classes_) > 2:
-                raise ValueError(f"multi_class='ovo' goes with loss='hinge', found loss={self.loss!r}")
+            if self.multi_class in ("ovo", "ovr") and len(self.classes_) > 2:
+                raise ValueError(f"multi_class={self.multi_class!r} goes with loss='hinge', found loss={self.loss!r}")
             return "crammer-singer"
         if self.multi_class != "auto":
             return self.multi_class

@@ -146,7 +146,8 @@ def surely(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
     is_cut_short = fit.status.is_cut
     fit.lower_bound, change = sure_bound(run, value, is_cut_short=is_cut_short)
     may_be_coarse = run.kernel_rows.dtype == np.float32
-    may_be_summed = may_be_coarse and not is_cut_short and not problem.task.class_pairs()
+    is_of_parts = problem.task.has_columns or bool(problem.task.class_pairs())
+    may_be_summed = may_be_coarse and not is_cut_short and not is_of_parts
     objective = None
     if may_be_summed and (change > 0.01 * TOO_COARSE * size or has_dear_losses(problem, fit.model, TOO_COARSE * size)):
         objective = float64_objective(problem, fit.model)

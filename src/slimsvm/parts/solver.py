@@ -117,7 +117,7 @@ class Solver(BaseEstimator):
         """
         examples, n = problem.examples, problem.examples.n_examples
         task, rows = problem.task, problem.rows
-        may_be_few = task.decomposes and not task.class_pairs() and problem.kernel.has_features
+        may_be_few = task.decomposes and not (task.has_columns or task.class_pairs()) and problem.kernel.has_features
         if n <= FEW_EXAMPLES or not (may_be_few and rows.has_random_access):
             return nothing(problem, type(self).__name__, begun)
         # Evenly over the labels, so that there are some of every class.

@@ -62,7 +62,7 @@ def in_one(task: Task) -> Task | None:
 
 def exact_solver(task: Task) -> Exact | ExactCuts:
     """The faster of the exact solvers: decomposition where the loss has its dual, or exact cuts."""
-    return Exact() if task.has_dual or task.class_pairs() else ExactCuts()
+    return Exact() if task.has_dual or task.has_columns or task.class_pairs() else ExactCuts()
 
 
 def machine_problem(problem: Problem, task: Task) -> Problem:

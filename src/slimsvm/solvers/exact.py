@@ -50,6 +50,7 @@ from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates, TargetsRun
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
 from slimsvm.parts.dual_ascent.smo import SetSettings
+from slimsvm.parts.dual_ascent.sweeps import SweepRun, sweeps_suit
 from slimsvm.parts.problem import Kept, Problem
 from slimsvm.parts.reports import ReportSettings, work_of_scores
 from slimsvm.parts.rounding import DualPoint
@@ -452,8 +453,8 @@ class ExactRun(Run):
 NEEDS = (
     Need(
         lambda problem: problem.task.has_dual or problem.task.has_columns or bool(problem.task.class_pairs()),
-        "Exact solves problems of two classes, of pairs of classes, regression and one class, found {task}; "
-        "solver='exact-cuts' solves it",
+        "Exact solves problems of two classes, of pairs of classes, of one against the rest, regression and one class, "
+        "found {task}; solver='exact-cuts' solves it",
     ),
     Need(
         lambda problem: not problem.task.intercept_price or problem.intercept == "free",
@@ -497,7 +498,7 @@ class Exact(Solver):
     ) -> None:
         self.working_set_size = working_set_size
 
-    def start(self, problem: Problem, state: DualState | PairStates | None = None) -> ExactRun | OneVsOneRun:
+    def start(self, problem: Problem, state: DualState | PairStates | None = None) -> ExactRun | SweepRun | OneVsOneRun:
         """Check that the problem has this dual, and set the run up."""
         check_needs("Exact", problem, RANDOM_ACCESS, *NEEDS)
         if self.working_set_size is not None:
@@ -518,4 +519,6 @@ class Exact(Solver):
             is_small = fits_in_memory(problem, memory) and self.working_set_size is None
             return (SharedKernelRun if is_small else OneVsOneRun)(problem, self, state)
         assert not isinstance(state, PairStates)
+        if sweeps_suit(problem) and self.working_set_size is None:
+            return SweepRun(problem, state, lambda state: ExactRun(problem, None, state))
         return ExactRun(problem, self.working_set_size, state)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from slimsvm.tasks.checking import check_task as check_task
     from slimsvm.tasks.example_task import ExampleTask as ExampleTask
     from slimsvm.tasks.examples import Examples as Examples
+    from slimsvm.tasks.multiclass import HingeOneVsRest as HingeOneVsRest
     from slimsvm.tasks.multiclass import Multiclass as Multiclass
     from slimsvm.tasks.multiclass import OneVsOne as OneVsOne
     from slimsvm.tasks.multiclass import Ordinal as Ordinal
@@ -71,7 +72,7 @@ _HOMES = homes_of(
         "checking": ["TaskError", "TaskReport", "check_task"],
         "example_task": ["ExampleTask"],
         "examples": ["Examples"],
-        "multiclass": ["Multiclass", "OneVsOne", "Ordinal"],
+        "multiclass": ["HingeOneVsRest", "Multiclass", "OneVsOne", "Ordinal"],
         "multivariate": ["ErrorRate", "FBeta", "MULTIVARIATE", "OverAllRows", "PrecisionAtK", "ROCArea", "RecallAtK"],
         "binary_and_regression": ["Binary", "Multilabel", "OneClass", "Quantile", "Quantiles", "Regression"],
         "ranking": ["AveragePrecision", "Ranking", "Swaps"],

@@ -14,6 +14,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.deploy.decisions import ARRAYS
+from slimsvm.tasks.binary_and_regression import Binary
 from slimsvm.tasks.examples import Examples, unit_weights
 from slimsvm.tasks.task import Augmented, RowLoss, SmoothRowLoss, Task, as_floats
 
@@ -168,6 +169,65 @@ class OneVsOne(Task):
     def decode(self, scores, plain, examples=None):
         """Codes of the classes with the most votes."""
         return ARRAYS.greatest(ARRAYS.votes(ARRAYS.above(scores), self.n_classes))
+
+
+@dataclass(frozen=True)
+class HingeOneVsRest(SmoothRowLoss):
+    """A score for each class, positive for it: a row's loss is the sum of the hinge losses of all of them.
+
+    Each class against the rest is a two-class problem of its own. Predicted is the class of the greatest score.
+
+    Parameters
+    ----------
+    n_classes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from slimsvm.tasks import HingeOneVsRest
+    >>> task = HingeOneVsRest(3)
+    >>> task.augment(np.array([[0.5, -2.0, 0.0]]), np.zeros(0), task.encode(np.array([0]))).coef
+    array([[ 1.,  0., -1.]])
+    """
+
+    n_classes: int
+    has_class_scores = has_columns = True
+    step_loss = core.ONE_VS_REST
+
+    def __post_init__(self):
+        if not (isinstance(self.n_classes, int | np.integer) and self.n_classes >= 2):
+            raise ValueError(f"n_classes must be an integer >= 2, found {self.n_classes!r}")
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """One score column per class."""
+        return self.n_classes
+
+    def columns(self, examples: Examples):
+        """Each class against the rest."""
+        task = Binary()
+        return [
+            (task, task.encode(np.where(examples.labels == c, 1, -1), examples.weights)) for c in range(self.n_classes)
+        ]
+
+    def encode(self, y, sample_weight=None) -> Examples:
+        """Codes 0, 1, … of the classes and weights as one-row examples."""
+        return coded_examples(y, self.n_classes, sample_weight)
+
+    def core_loss(self, examples: Examples):
+        """The loss with labels and weights, as the core has it: that of an indicator matrix."""
+        signs = np.where(examples.labels[:, None] == np.arange(self.n_classes), np.int8(1), np.int8(-1))
+        return core.RowLoss(
+            code=core.MULTILABEL,
+            n_outputs=self.n_classes,
+            n_classes=0,
+            signs=np.ascontiguousarray(signs).reshape(-1),
+            weights=as_floats(examples.weights),
+        )
+
+    def decode(self, scores, plain, examples=None):
+        """Column of the largest score, the lowest among equals."""
+        return np.argmax(scores, axis=1)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     """
     rows, task, own = problem.rows, problem.task, problem.settings_of(ChoiceSettings)
     has_rule = max_basis is not None or learns_metric
-    if task.is_smooth or (task.has_columns and has_rule):
+    if task.is_smooth or (task.has_columns and task.has_targets and has_rule):
         return solver_of_span(problem, max_basis, learns_metric)
     has_exact = task.has_dual or task.has_columns or bool(task.class_pairs())
     is_exact = max_basis is None and not learns_metric and has_exact

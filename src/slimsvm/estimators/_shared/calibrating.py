@@ -381,7 +381,7 @@ class Probabilities:
     def _decision(self: Any) -> Decision:
         """What makes probabilities of scores."""
         n_classes = len(self.classes_)
-        kind = "classes" if getattr(self, "multi_class_", None) == "crammer-singer" else "pairs"
+        kind = "classes" if getattr(self, "multi_class_", None) in ("crammer-singer", "ovr") else "pairs"
         if isinstance(self.model_.plain, np.ndarray) and len(self.model_.plain):
             kind = "ordinal"
         elif getattr(self, "multilabel_", False):

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -31,6 +31,7 @@ from slimsvm.estimators._shared.input_checks import is_chosen
 from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.dual_ascent.one_vs_one import last_point
+from slimsvm.parts.dual_ascent.root import Root
 from slimsvm.parts.problem import Kept, Problem
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Callback
@@ -63,53 +64,6 @@ class NuSettings:
     # Where log C rose by ``far`` and log ν(C) fell by no more than ``flat``, no larger C will do: classes overlap.
     far: float = 9.0
     flat: float = 0.01
-
-
-@dataclass
-class Root:
-    """The root of a falling function, which is asked at ``x``.
-
-    Parameters
-    ----------
-    x : float
-        Where to ask first.
-    lowest, highest : float
-        The range of x; an end of it is as good as the root where that lies beyond.
-    longest : float
-        The longest step.
-    first_step : float
-        For a value of 1, before there is a slope.
-    """
-
-    x: float
-    lowest: float
-    highest: float
-    longest: float
-    first_step: float
-    least: float = -np.inf  # a bracket of the root
-    most: float = np.inf
-    asked: list[tuple[float, float]] = field(default_factory=list)
-
-    def is_met(self, value: float, least_value: float, least_width: float) -> bool:
-        """Note the function's value at x, and say whether x is the root, or else go on to the next x."""
-        self.asked.append((self.x, value))
-        if value > 0:
-            self.least = max(self.least, self.x)
-        else:
-            self.most = min(self.most, self.x)
-        is_beyond = self.x >= self.highest if value > 0 else self.x <= self.lowest
-        step = self.first_step * value
-        if len(self.asked) > 1:
-            before, earlier = self.asked[-2]
-            slope = (value - earlier) / (self.x - before)
-            step = -value / slope if slope < 0 else np.sign(value) * np.inf
-        width = min(abs(step), self.most - self.least)
-        if abs(value) <= least_value or width <= least_width or is_beyond:
-            return True
-        found = float(np.clip(self.x + np.clip(step, -self.longest, self.longest), self.lowest, self.highest))
-        is_inside = self.least < found < self.most
-        self.x = found if is_inside else 0.5 * (self.least + self.most)
-        return False
 
 
 def accuracy(problem: Problem) -> tuple[float, float]:

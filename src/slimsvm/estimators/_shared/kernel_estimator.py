@@ -321,7 +321,9 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             settings=self._settings,
         )
         self.solver_ = self._resolve_solver(problem)
-        may_be_free = task.has_threshold and (task.n_outputs == 1 or task.has_columns or bool(task.class_pairs()))
+        is_of_two = task.n_outputs == 1 or bool(task.class_pairs())
+        is_of_two = is_of_two or (task.has_columns and isinstance(self.solver_, solvers.Exact))
+        may_be_free = task.has_threshold and is_of_two
         if self.intercept == "auto" and may_be_free and self.solver_.follows_libsvm:
             problem = replace(problem, intercept="free")
         self.intercept_kind_ = problem.intercept

@@ -250,10 +250,12 @@ class Columns:
             size = self.price[rows] * self.prices[column]
             has_margin = True
         else:
-            rows, dual = np.arange(problem.rows.n_rows), Dual.of(problem)
-            v, scores = self.kept.get(LAST)
+            has_columns, task = problem.task.has_columns, problem.task
+            of_column = task.columns(problem.examples)[column] if has_columns else (task, problem.examples)
+            rows, dual = np.arange(problem.rows.n_rows), Dual.of(problem, *of_column)
+            v, scores = self.kept.get((LAST, column) if has_columns else LAST)
             target, size, epsilon = dual.target, np.maximum(dual.hi, -dual.lo), dual.epsilon
-            has_margin = not (problem.task.has_targets or dual.total)
+            has_margin = not (task.has_targets or dual.total)
         is_free = problem.intercept == "free"
         scores = scores + intercept if is_free else scores
         residuals = np.abs(scores - target)

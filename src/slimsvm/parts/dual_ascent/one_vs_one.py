@@ -71,7 +71,7 @@ def last_point(problem: Problem, k: int) -> tuple[Array, Array] | None:
     if kept is None or not pairs:
         return None if kept is None else kept.get(LAST)
     found: tuple[Array, Array] | None = kept.get((LAST, pairs[k]))
-    return kept.part(pairs[k], len(pairs)).get(LAST) if found is None else found
+    return found
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,8 @@ class OneVsOneRun(Run):
         assert fit.lower_bound is not None
         if fit.kept is not None:
             self.kept.put((LAST, self.pairs[k]), fit.kept.get(LAST))
-        self.kernel_rows.counter.add(fit.counters["kernel_evals"])
+        if problem.kept is not self.kept:  # which counts by itself
+            self.kernel_rows.counter.add(fit.counters["kernel_evals"])
         v = np.zeros(len(self.rows_of(self.pairs[k])))
         v[fit.basis_rows] = fit.model.coef[:, 0]
         return PairFit(
@@ -252,9 +253,12 @@ class OneVsOneRun(Run):
 
 
 class TargetsRun(OneVsOneRun):
-    """Several targets, or quantiles, one after another (`Task.columns`)."""
+    """Several targets, quantiles, or classes against the rest, one after another (`Task.columns`).
 
-    doing = what = "targets"
+    They share kernel values.
+    """
+
+    doing = what = "columns of scores"
 
     def parts_of(self, problem: Problem) -> list[Any]:
         """Their numbers."""
@@ -270,7 +274,8 @@ class TargetsRun(OneVsOneRun):
         seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
         (task, examples), precision = self.columns[k], np.dtype(self.kernel_rows.dtype).name
         found = replace(self.problem, task=task, examples=examples, precision=precision, verbose=0)
-        return replace(found, max_seconds=seconds, kept=None, room=self.room)
+        self.kept.put("kernel rows", self.kernel_rows)
+        return replace(found, max_seconds=seconds, kept=self.kept)
 
     def told(self, k: int) -> dict[str, Any]:
         """Return the record of target k."""
