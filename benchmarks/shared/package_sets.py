@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,14 +139,12 @@ def numbers_of(column: pd.Series) -> list[Array]:
 
 def copies(name: str) -> list[str]:
     """Settling sets that hold most rows of a reported one."""
-    X, _ = read("report", name)
-    own = {row.tobytes() for row in np.sort(X.round(6), axis=1) + 0.0}
-    found = []
-    for other in SETTLE:
-        there = read("settle", other).X
-        if there.shape[1] != X.shape[1]:
-            continue
-        rows = {row.tobytes() for row in np.sort(there.round(6), axis=1) + 0.0}
-        if len(own & rows) > COPY * len(own):
-            found.append(other)
-    return found
+    own = rows_of("report", name)
+    there = {other: rows_of("settle", other) for other in SETTLE}
+    return [other for other, rows in there.items() if len(own & rows) > COPY * len(own)]
+
+
+@cache
+def rows_of(side: str, name: str) -> frozenset[bytes]:
+    """The rows of a set, whatever the order of its columns."""
+    return frozenset(row.tobytes() for row in np.sort(read(side, name).X.round(6), axis=1) + 0.0)

@@ -27,6 +27,9 @@ def made_up(monkeypatch):
     monkeypatch.setattr(package_sets, "SETTLE", {"own": lambda: table(0)})
     monkeypatch.setitem(package_sets.SIDES, "settle", package_sets.SETTLE)
     monkeypatch.setitem(package_sets.SIDES, "report", report)
+    package_sets.rows_of.cache_clear()
+    yield
+    package_sets.rows_of.cache_clear()
 
 
 def test_tables_become_numbers(made_up):

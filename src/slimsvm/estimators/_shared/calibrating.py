@@ -275,37 +275,43 @@ class Losses:
 def descended(loss: Losses, centre: Array, pulls: Array, n_bounded: int, least: float) -> Array:
     """θ of each column by Newton's method, until a step promises less than ``least``."""
     theta, d = centre.copy(), len(pulls)
-    bounded, diagonal = np.arange(d) < n_bounded, np.arange(d)
+    lowest = np.where(np.arange(d) < n_bounded, 0.0, -np.inf)
 
     def at(theta: Array) -> Parts:
         value, gradient, hessian = loss.at(theta)
         off = theta - centre
-        hessian[:, diagonal, diagonal] += pulls
+        diagonals(hessian)[:] += pulls
         return value + 0.5 * (off**2 @ pulls), gradient + pulls * off, hessian
 
     now = at(theta)
     for _ in range(MOST_ITERATIONS):
         _, gradient, hessian = now
-        stays = bounded & (theta <= 0.0) & (gradient >= 0.0)
-        gradient[stays] = 0.0
-        hessian[stays[:, :, None] | stays[:, None, :]] = 0.0
-        hessian[:, diagonal, diagonal] += stays + 1e-12 * (1.0 + hessian[:, diagonal, diagonal])
+        stays = (theta <= lowest) & (gradient >= 0.0)
+        if stays.any():
+            gradient[stays] = 0.0
+            hessian[stays[:, :, None] | stays[:, None, :]] = 0.0
+        diagonals(hessian)[:] += stays + 1e-12 * (1.0 + diagonals(hessian))
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        promised = np.abs((gradient * step).sum(axis=1)).max()
-        theta, now, is_better = shortened(theta, step, now, at, bounded)
+        promised = float((gradient * step).sum(axis=1).max())
+        theta, now, is_better = shortened(theta, step, now, at, lowest)
         if not is_better or promised <= least:
             break
     return theta
 
 
+def diagonals(matrices: Array) -> Array:
+    """The diagonals of matrices (k, d, d), to be written to."""
+    found: Array = np.einsum("kii->ki", matrices)
+    return found
+
+
 def shortened(
-    theta: Array, step: Array, now: Parts, at: Callable[[Array], Parts], bounded: Array
+    theta: Array, step: Array, now: Parts, at: Callable[[Array], Parts], lowest: Array
 ) -> tuple[Array, Parts, bool]:
     """Steps that lower the value of each column, halved until they do; whether any did."""
     share, before = np.ones(len(theta)), now[0]
     for _ in range(HALVINGS):
-        tried = theta - share[:, None] * step
-        tried[:, bounded] = np.maximum(tried[:, bounded], 0.0)
+        tried = np.maximum(theta - share[:, None] * step, lowest)
         found = at(tried)
         worse = found[0] > before + ROUNDING * np.abs(before)
         if not worse.any():
@@ -354,14 +360,12 @@ class Probabilities:
         if solved.task.has_log_odds:
             self.calibration_ = log_odds_as_they_are(solved.task)
             return None
-        rows, scores = out_of_sample(self.solver_, problem, fit)
-        labels, weights = solved.examples.labels[rows], solved.examples.weights
-        weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
-        if isinstance(solved.task, Ordinal):
+        with one_blas_thread():
+            rows, scores = out_of_sample(self.solver_, problem, fit)
+            labels, weights = solved.examples.labels[rows], solved.examples.weights
+            weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
             ends = int(solved.examples.labels.min()), int(solved.examples.labels.max())
-            self.calibration_ = ordinal_calibration(scores + self._centre, labels, weights, *ends)
-        else:
-            self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights)
+            self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights, ends)
         self._seen = Seen(scores, labels, weights) if hasattr(self.solver_, "partial_solve") else None
         return rows, scores
 
@@ -469,8 +473,15 @@ def log_odds_as_they_are(task: Any) -> Array:
     return np.tile(AS_THEY_ARE, (columns, 1))
 
 
-def calibration_of(task: Any, scores: Array, labels: Array, weights: Array) -> Array:
-    """Calibrate scores of a task's rows: parameters (u, w, c, b) for every column that is calibrated."""
+def calibration_of(
+    task: Any, scores: Array, labels: Array, weights: Array, ends: tuple[int, int] | None = None
+) -> Array:
+    """Calibrate scores of a task's rows: parameters (u, w, c, b) for every column that is calibrated.
+
+    ``ends`` are the lowest and the highest of ordered classes that have rows.
+    """
+    if isinstance(task, Ordinal):
+        return ordinal_calibration(scores, labels, weights, *(ends or (int(labels.min()), int(labels.max()))))
     if labels.ndim == 2:
         return np.concatenate([calibrate(scores[:, j], labels[:, j] > 0, weights) for j in range(labels.shape[1])])
     if scores.shape[1] == 1:
