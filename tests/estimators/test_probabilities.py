@@ -376,6 +376,14 @@ def test_kernels_that_are_no_inner_product_hold_rows_out():
     assert log_loss(NEW[1], clf.predict_proba(np.exp(-D) - 0.3 * np.exp(-0.1 * D))) < 0.4
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_that_tell_nothing_leave_the_share_of_the_rare_class(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(600, 20)), rng.random(600) < 0.1
+    P = SVC(probability=True).fit(X[:300], y[:300]).predict_proba(X[300:])
+    assert log_loss(y[300:], P) < log_loss(y[300:], np.full(300, y[:300].mean())) + 0.05
+
+
 def test_small_scores_have_their_constant():
     X, y = make_classification(600, 2, n_informative=2, n_redundant=0, weights=[0.85], random_state=0)
     small, large = (

@@ -30,7 +30,7 @@ from sklearn.utils.metaestimators import available_if
 
 from slimsvm.core.clock import OutOfTimeError, no_limit
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.deploy.decisions import ARRAYS, AS_THEY_ARE, DECISIONS, Decision, calibration_terms
+from slimsvm.deploy.decisions import ARRAYS, AS_THEY_ARE, DECISIONS, LEAST_SHARE, Decision, calibration_terms
 from slimsvm.estimators._shared.input_checks import wants_probability
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind, some_of
 from slimsvm.model import KernelExpansion
@@ -61,6 +61,8 @@ PULL, PULL_OF_BIAS = 4.0, 0.5
 # Newton's method: most iterations and halvings of a step, and what the last step promises at most, as a share of the
 # weights: what is left after it is about its square. Rows of a block of columns.
 MOST_ITERATIONS, HALVINGS, LEFT, BLOCK_ROWS = 50, 12, 1e-6, 1 << 14
+# How much of a row's log loss may be lost by the sign that log odds keep.
+LOST = 0.003
 # What is rounding's of a value, as a share of it.
 ROUNDING = 1e-12
 # Log odds of what no row tells against.
@@ -162,7 +164,9 @@ def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[
 # -- the calibration ---------------------------------------------------------------------------------------------------
 
 
-def calibrate(scores: Array, is_first: Array, weights: Array, starts: Array | None = None) -> Array:
+def calibrate(
+    scores: Array, is_first: Array, weights: Array, starts: Array | None = None, keeps_sign: bool = True
+) -> Array:
     """Parameters (u, w, c, b) of every column of scores.
 
     Parameters
@@ -174,6 +178,9 @@ def calibrate(scores: Array, is_first: Array, weights: Array, starts: Array | No
     weights : ndarray of shape (n,)
     starts : int64 ndarray of shape (n_columns + 1,) or None
         Where columns of pairs of classes begin, which share what they are pulled to. None: one column.
+    keeps_sign : bool, default=True
+        Of one column: whether its log odds have the sign of the score. b then counts at most as much as the rest: where
+        that loses much, as where scores tell nothing but which class is rare, b is 0, and slopes say it.
     """
     weights = weights * (len(weights) / max(weights.sum(), np.finfo(float).tiny))
     size = np.abs(scores)
@@ -190,6 +197,14 @@ def calibrate(scores: Array, is_first: Array, weights: Array, starts: Array | No
         terms = calibration_terms(scores).T / np.array([[unit], [unit], [unit], [1.0]])
         pulls = np.array([PULL, PULL, PULL, 0.0]) / max(a, LEAST_SLOPE) ** 2 + WEAK
         found = newton(terms, targets, weights, whole, np.array([[a, a, 0.0, b]]), pulls, 3)
+        if keeps_sign:
+            free, kept = (log_loss_of(found, terms, targets, weights, keeps) for keeps in (False, True))
+            if kept > free + LOST * len(scores):
+                a = float(newton(line[:1], targets, weights, whole, np.array([[1.0]]), [WEAK], 1)[0, 0])
+                pulls = np.full(3, PULL / max(a, LEAST_SLOPE) ** 2 + WEAK)
+                slopes = newton(terms[:3], targets, weights, whole, np.array([[a, a, 0.0]]), pulls, 3)
+                without = np.append(slopes, [[0.0]], axis=1)
+                found = without if log_loss_of(without, terms, targets, weights, True) < kept else found
     else:
         signed = np.where(is_first, line[:1], -line[:1])
         targets = smoothed_targets(np.ones(len(scores), bool), weights)
@@ -200,6 +215,15 @@ def calibrate(scores: Array, is_first: Array, weights: Array, starts: Array | No
     found[:, :2] = np.maximum(found[:, :2], LEAST_SLOPE)
     found[:, :3] /= unit
     return found
+
+
+def log_loss_of(parameters: Array, terms: Array, targets: Array, weights: Array, keeps_sign: bool) -> float:
+    """The log loss of one column, as a decision has its log odds."""
+    rest = parameters[0, :3] @ terms[:3]
+    size, own = np.abs(rest), np.where(rest < 0, -1.0, 1.0) * parameters[0, 3]
+    z = np.sign(rest) * np.maximum(size + np.minimum(own, size), LEAST_SHARE * size)
+    z = z if keeps_sign else rest + parameters[0, 3]
+    return float(weights @ (np.logaddexp(0.0, z) - targets * z))
 
 
 def smoothed_targets(is_first: Array, weights: Array) -> Array:
@@ -500,7 +524,8 @@ def ordinal_calibration(scores: Array, labels: Array, weights: Array, lowest: in
     """
     n_thresholds, used = scores.shape[1], np.arange(lowest, highest)
     above = labels[:, None] > used
-    line = calibrate(scores[:, used].ravel(), above.ravel(), np.repeat(weights, len(used)))
+    repeated, keeps_sign = np.repeat(weights, len(used)), n_thresholds == 1
+    line = calibrate(scores[:, used].ravel(), above.ravel(), repeated, keeps_sign=keeps_sign)
     if len(used) == n_thresholds:
         return line
     lines = np.zeros((n_thresholds, 4))
