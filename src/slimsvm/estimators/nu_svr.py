@@ -59,7 +59,13 @@ class NuSVR(SVR):
     """
 
     # What the problem has and the user does not choose.
-    solver, max_basis, intercept = "exact", None, "free"
+    solver, max_basis, intercept, loss, quantile = "exact", None, "free", "epsilon_insensitive", 0.5
+    _takes_targets = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
 
     def __init__(
         self, *, nu=0.5, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, shrinking=True, tol=1e-3,

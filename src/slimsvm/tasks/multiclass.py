@@ -218,11 +218,12 @@ class HingeOneVsRest(SmoothRowLoss):
         """The loss with labels and weights, as the core has it: that of an indicator matrix."""
         signs = np.where(examples.labels[:, None] == np.arange(self.n_classes), np.int8(1), np.int8(-1))
         return core.RowLoss(
-            code=core.MULTILABEL,
+            code=core.HINGE,
             n_outputs=self.n_classes,
             n_classes=0,
             signs=np.ascontiguousarray(signs).reshape(-1),
             weights=as_floats(examples.weights),
+            cost=np.ones(2),
         )
 
     def decode(self, scores, plain, examples=None):
