@@ -243,9 +243,10 @@ def test_sets_and_intervals_of_smooth_losses(size):
         right = found[np.arange(100), np.searchsorted(clf.classes_, labels[300:])]
         assert 0.65 < right.mean() <= 1.0
     counts = np.random.default_rng(0).poisson(np.exp(1 + X[:, 0]))
-    reg = SVR(loss="poisson", gamma=1.0, calibration_size=size, random_state=0).fit(X[:300], counts[:300])
-    ends = reg.predict_interval(X[300:], alpha=0.2)
-    assert 0.65 < np.mean((ends[:, 0] <= counts[300:]) & (counts[300:] <= ends[:, 1])) <= 1.0
+    for params in ({"loss": "poisson"}, {"loss": "quantile"}, {"loss": "quantile", "quantile": [0.1, 0.9]}):
+        reg = SVR(gamma=1.0, calibration_size=size, random_state=0, **params).fit(X[:300], counts[:300])
+        ends = reg.predict_interval(X[300:], alpha=0.2)
+        assert 0.65 < np.mean((ends[:, 0] <= counts[300:]) & (counts[300:] <= ends[:, 1])) <= 1.0
 
 
 def test_labels_have_a_logistic_loss_each():

@@ -89,7 +89,7 @@ NEEDS = (
             bool(problem.task.class_pairs())
             or (problem.task.is_smoothable and (problem.task.has_class_scores or problem.task.has_dual))
         ),
-        "Compact looks for few vectors for two classes, several or regression of one target, found {task}",
+        "Compact looks for few vectors for two classes, several or regression, found {task}",
     ),
     Need(
         lambda problem: problem.kernel.has_features,
