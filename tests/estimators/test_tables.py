@@ -278,6 +278,25 @@ def test_regression_follows_interactions_of_numbers_and_levels():
     assert TableRegressor(n_jobs=1).fit(A, a).score(B, b) > 0.995
 
 
+def test_of_many_rows_some_are_searched_and_trained_on(monkeypatch):
+    sizes, solve = [], Exact.solve
+
+    def noted(self, problem, *args, **kwargs):
+        sizes.append(problem.rows.n_rows)
+        return solve(self, problem, *args, **kwargs)
+
+    monkeypatch.setattr(Exact, "solve", noted)
+    monkeypatch.setattr(table_search, "MOST_SEARCHED", 200)
+    monkeypatch.setattr(table_search, "MOST_TRAINED", 300)
+    TableClassifier(n_jobs=1).fit(X, Y)
+    assert set(sizes) == {160, 300}
+    rare = np.where(np.arange(len(X)) % 150 == 7, "rare", Y)  # three rows, which are all taken
+    assert "machines tried" in TableClassifier(n_jobs=1).fit(X, rare).report_
+    sizes.clear()
+    TableRegressor(n_jobs=1).fit(X, np.arange(len(X)))
+    assert set(sizes) == {160, 300}
+
+
 def test_the_mean_is_greedy():
     evidences = {"a": np.array([0.9, 0.1]), "b": np.array([0.1, 0.9]), "c": np.array([0.4, 0.4])}
     weights, loss = greedy_mean(evidences, np.array([0, 1]), np.ones(2), ClassGoal(2))

@@ -6,13 +6,16 @@ import numpy as np
 
 from slimsvm import tasks
 from slimsvm.deploy.decisions import ARRAYS
-from slimsvm.estimators._shared.calibrating import calibration_of
+from slimsvm.estimators._shared.calibrating import calibration_of, some_of_each
+from slimsvm.estimators._shared.trials import evenly
 from slimsvm.tasks import Task
 
 Array = np.ndarray
 
 # Least probability that counts in a log loss.
 LEAST = 1e-7
+# Rows of a class among some of many rows. Chosen, not measured.
+LEAST_OF_CLASS = 30
 # Half the width of the tube of errors that cost nothing, in standard deviations of y.
 EPSILON = 0.05
 
@@ -35,6 +38,10 @@ class ClassGoal:
     def kinds(self, y: Array) -> Array:
         """What every fold has the same share of."""
         return y
+
+    def some_rows(self, y: Array, most: int) -> Array:
+        """About so many rows: of every class its share, and at least a few."""
+        return some_of_each(y, most, LEAST_OF_CLASS)
 
     def targets(self, y: Array) -> Array:
         """What columns of many levels are encoded by: whether a row is of the second class, or of each."""
@@ -81,6 +88,10 @@ class NumberGoal:
     def kinds(self, y: Array) -> Array:
         """Every fold has its share of small and of large numbers."""
         return np.argsort(np.argsort(y, kind="stable"), kind="stable") // 5
+
+    def some_rows(self, y: Array, most: int) -> Array:
+        """At most so many rows, at equal distances in the order of y."""
+        return np.sort(np.argsort(y, kind="stable")[evenly(len(y), most)])
 
     def targets(self, y: Array) -> Array:
         """What columns of many levels are encoded by."""

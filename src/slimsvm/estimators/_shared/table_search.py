@@ -46,8 +46,8 @@ GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
 VALUES_OF_C = (0.1, 1.0, 10.0, 100.0)
 # Kinds of fewer rows have none held out. Where there are fewer rows than FEW_ROWS, equal rows are one.
 FEWEST_OF_KIND, FEW_ROWS = N_FOLDS, 100
-# Rows that the search takes at most.
-MOST_SEARCHED = 5000
+# Rows that the search takes at most, and those that the machines that stay are trained on.
+MOST_SEARCHED, MOST_TRAINED = 5000, 30_000
 # The violation of a row's margin at which a machine's training ends.
 TOL = 0.01
 # Scales of features are learned from so many rows on, as `learned_scales` does in a sixth of the steps.
@@ -195,7 +195,7 @@ def folds_of(kinds: Array, rng: np.random.RandomState) -> Array:
 def search(
     table: Table, y: Array, weights: Array, goal: Goal, rng: np.random.RandomState, n_jobs: int | None, verbose: int
 ) -> tuple[Found, TableEncoding, Rows]:
-    """The recipes whose mean has the lowest loss out of fold; the encoding of all rows, and the rows encoded.
+    """The recipes whose mean has the lowest loss out of fold; the encoding of all rows, and rows to train on, encoded.
 
     Of many rows some are taken. A time limit and Ctrl-C end the search early: what was tried until then counts.
 
@@ -209,8 +209,9 @@ def search(
     if len(y) < FEW_ROWS:
         parts = list(_folds_of_few(rows, rng))
     else:
-        some = some_rows(goal.kinds(y), rng)
+        some = goal.some_rows(y, MOST_SEARCHED)
         parts = list(_folds(table.take(some), y[some], weights[some], goal, rng, n_jobs))
+        rows = rows.take(goal.some_rows(y, MOST_TRAINED))
     tried, was_cut = _tried(parts, verbose) if parts else ({}, False)
     if not tried:
         return Found({DEFAULT: (1.0, None)}, 0, DEFAULT, parts, was_cut=was_cut), encoding, rows
@@ -262,14 +263,6 @@ def judged(scores: Array, goal: Goal, y: Array, weights: Array) -> tuple[float, 
     calibration = goal.calibrate(scores, y, weights)
     evidence = goal.evidence(goal.predictions(scores, calibration), y)
     return goal.loss(evidence, y, weights), evidence, calibration
-
-
-def some_rows(kinds: Array, rng: np.random.RandomState) -> Array:
-    """At most `MOST_SEARCHED` rows, of every kind the same share."""
-    if len(kinds) <= MOST_SEARCHED:
-        return np.arange(len(kinds))
-    order = shuffled_by_kind(kinds, rng)
-    return np.sort(order[evenly(len(order), MOST_SEARCHED)])
 
 
 def _folds(
