@@ -71,7 +71,9 @@ class Recipe:
         """The recipe in words."""
         if self.kernel == ADDITIVE:
             return f"additive model with C={self.C:g}"
-        return f"{self.kernel} kernel with {self.gamma_factor:g} times the typical gamma, C={self.C:g}"
+        name, _, scales = self.kernel.partition(" in ")
+        kernel = f"{name} kernel" + (f" in {scales}" if scales else "")
+        return f"{kernel}, {self.gamma_factor:g} times the typical gamma, C={self.C:g}"
 
 
 # One line each: the kernel of some rows for a multiple of the typical gamma.
