@@ -125,6 +125,6 @@ def test_what_multi_class_means():
     with pytest.raises(ValueError, match="found Multiclass"):
         SVC(solver="exact", multi_class="crammer-singer").fit(X, y)
     with pytest.raises(ValueError, match="multi_class must be one of"):
-        SVC(multi_class="ovr").fit(X, y)
+        SVC(multi_class="pairs").fit(X, y)
     with pytest.raises(ValueError, match="cost_matrix goes with multi_class='crammer-singer'"):
         SVC(solver="exact", cost_matrix=1 - np.eye(4)).fit(X, y)
