@@ -6,7 +6,7 @@ from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
 project = "slimsvm"
-author = "the slimsvm authors"
+author = "the slimsvm developers"
 release = version = installed_version("slimsvm")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
