@@ -169,8 +169,10 @@ class KnownLoss:
 def _taken(loss: Any, chosen: Array) -> Any:
     if loss is None:
         return None
-    by_row = ("signs", "classes", "targets", "weights")
-    parts = {name: loss.arguments[name][chosen] for name in by_row if loss.arguments.get(name) is not None}
+    by_row = {name: loss.arguments.get(name) for name in ("signs", "classes", "targets", "weights")}
+    n_rows = len(by_row["weights"])
+    # Signs and targets have a number for each score of a row, one row after another.
+    parts = {name: a.reshape(n_rows, -1)[chosen].reshape(-1) for name, a in by_row.items() if a is not None}
     return core.Structure(loss.layout, **(loss.arguments | parts))
 
 
