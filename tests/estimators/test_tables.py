@@ -211,6 +211,11 @@ def test_a_table_whose_columns_say_nothing_gives_the_shares_of_the_classes():
         (lambda: TableClassifier().fit(X, Y[1:]), "400 rows, y has 399"),
         (lambda: TableClassifier().fit(X, ["yes"] * 400), "at least two classes"),
         (lambda: TableClassifier().fit(X, np.linspace(0, 1, 400)), "Unknown label type"),
+        (
+            lambda: TableClassifier(class_weight={"no": 0}).fit(X, Y),
+            "class_weight must hold positive numbers; found 0.0",
+        ),
+        (lambda: TableRegressor().fit(X, Y), "y must hold numbers, found .*'(yes|no)'.* at row 0"),
         (lambda: TableClassifier(time_limit=-1).fit(X, Y), "time_limit"),
         (lambda: TableClassifier().fit(X, Y, np.ones(3)), "sample_weight"),
         (lambda: TableRegressor().fit(X, np.r_[np.zeros(399), np.inf]), "row 399"),
@@ -219,6 +224,26 @@ def test_a_table_whose_columns_say_nothing_gives_the_shares_of_the_classes():
 def test_bad_input_is_refused_by_name(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("estimator", [TableClassifier(), TableRegressor()])
+@pytest.mark.parametrize("y", [X["boarded"], X["boarded"] - X["boarded"].min()], ids=["times", "lengths of time"])
+def test_labels_that_are_times_are_refused(estimator, y):
+    with pytest.raises(TypeError, match="y has dtype"):
+        estimator.fit(X, y)
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_targets_may_be_of_any_size(factor):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=100)
+    found = TableRegressor(n_jobs=1).fit({"x": x}, factor * x).predict({"x": x})
+    assert np.abs(found / factor - x).mean() < 0.1
+
+
+def test_what_columns_hold_that_are_not_needed_does_not_matter(classifier):
+    more = NEW.assign(vector=[[1]] * len(NEW), infinite=np.inf)
+    np.testing.assert_array_equal(classifier.predict_proba(more), classifier.predict_proba(NEW))
 
 
 def test_before_a_fit_there_is_nothing():

@@ -111,6 +111,33 @@ def test_python_objects(values, kind, expected):
         np.testing.assert_array_equal(column.values, expected)
 
 
+@pytest.mark.parametrize("values", [[2**62 + 1, 1, 7], [2**62 + 1, None, 7]])
+def test_large_integers_are_the_same_in_any_container(values):
+    for data in (pa.table({"x": values}), pa.RecordBatch.from_pydict({"x": values}),
+                 pd.DataFrame({"x": pd.array(values, dtype="Int64")}), {"x": values}):  # fmt: skip
+        table = table_of(data)
+        expected = [np.nan if value is None else float(value) for value in values]
+        assert (table.names, table.columns[0].kind) == (["x"], "numbers")
+        np.testing.assert_array_equal(table.columns[0].values, expected)
+
+
+def test_what_pandas_alone_has():
+    cut = pd.DataFrame({"x": pd.cut([1.0, 2.0, 3.0], [0, 2, 4])})
+    assert table_of(cut).columns[0].values.tolist() == ["(0, 2]", "(0, 2]", "(2, 4]"]
+    months = table_of({"x": pd.period_range("2020-01", periods=2, freq="M")}).columns[0]
+    assert months.values.astype("M8[D]").astype(str).tolist() == ["2020-01-01", "2020-02-01"]
+    ids = table_of({"x": pd.Categorical([10**17, 10**17 + 1])}).columns[0]
+    assert (ids.kind, ids.values.tolist()) == ("categories", [str(10**17), str(10**17 + 1)])
+
+
+def test_columns_that_are_not_needed_are_not_looked_at():
+    data = {"a": [1.0, 2.0], "vector": [[1], [2]], "infinite": [np.inf, 1.0]}
+    assert table_of(data, needed=["a"]).names == ["a"]
+    assert table_of({"a": [1.0, 2.0]}, needed=[]).n_rows == 2
+    with pytest.raises(ValueError, match=r"missing: 'b'; found 'a', 'vector', 'infinite'"):
+        table_of(data, needed=["a", "b"])
+
+
 def test_times_are_in_utc():
     berlin = dt.timezone(dt.timedelta(hours=1))
     column = table_of({"x": [dt.datetime(2020, 1, 1, 1, tzinfo=berlin), dt.date(2020, 1, 2), None]}).columns[0]
@@ -128,6 +155,12 @@ def test_times_are_in_utc():
         (lambda: {"a": [[1], [2]]}, TypeError, "column 'a' has a value of type list"),
         (lambda: {"a": [b"x"]}, TypeError, "column 'a' has a value of type bytes"),
         (lambda: {"a": np.zeros((2, 2))}, ValueError, "column 'a' must have one value for each row"),
+        (lambda: {"a": 5, "b": [1]}, TypeError, "column 'a' is of type int"),
+        (lambda: {"a": "abc"}, TypeError, "column 'a' is of type str"),
+        (lambda: {"a": {1, 2}}, TypeError, "column 'a' is of type set"),
+        (lambda: {"a": [10**400, 1]}, ValueError, "column 'a' has a value that is too large"),
+        (lambda: {"a": [dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1)))]}, ValueError, "column 'a'"),
+        (lambda: pd.Series([1, 2]), TypeError, "found one column"),
         (lambda: {}, ValueError, "no columns"),
         (lambda: np.zeros(3), ValueError, "Reshape your data"),
         (lambda: np.zeros((3, 1), complex), ValueError, "Complex data not supported"),

@@ -133,7 +133,7 @@ class TableEstimator(BaseEstimator):
 
     def _mean(self: Any, X: Any) -> Array:
         """The mean of the machines' predictions for new rows."""
-        table = table_of(X)
+        table = table_of(X, needed=self.encoding_.needed)
         knows_names = hasattr(self, "feature_names_in_") and table.has_names
         if not knows_names and len(table.columns) != self.n_features_in_:
             raise ValueError(
@@ -144,10 +144,29 @@ class TableEstimator(BaseEstimator):
 
 
 def check_finite_target(y: Array) -> None:
-    """Raise a ValueError that names the row of the first number that is not finite."""
+    """Refuse times, and name the row of the first number that is not finite."""
+    if y.dtype.kind in "mM":
+        raise TypeError(
+            f"y has dtype {y.dtype}; accepted are numbers, texts and truth values: make texts or days of it"
+        )
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         raise ValueError(f"Input y contains NaN or infinity: {y[row]} at row {row}; accepted are finite numbers")
+
+
+def _as_numbers(y: Array) -> Array:
+    """Targets as float64; an error that names the first that is no number."""
+    try:
+        return np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        for row, value in enumerate(y):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"y must hold numbers, found {value!r} at row {row}; TableClassifier takes labels"
+                ) from None
+        raise
 
 
 def report_of(table: Table, told: list[str], found: Found, machines: list[Any], goal: Goal) -> str:
@@ -244,7 +263,11 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least two classes, found 1 class: {self.classes_[0]!s}")
         if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y)
+            factors = compute_sample_weight(self.class_weight, y)
+            if not (np.isfinite(factors) & (factors > 0)).all():
+                row = int(np.argmin(np.isfinite(factors) & (factors > 0)))
+                raise ValueError(f"class_weight must hold positive numbers; found {factors[row]} for class {y[row]!s}")
+            weights = weights * factors
         return ClassGoal(len(self.classes_)), codes.astype(np.int64), weights
 
     def predict_proba(self, X):
@@ -339,15 +362,20 @@ class TableRegressor(RegressorMixin, TableEstimator):
         ValueError, TypeError
             A parameter, a column or a target is not as accepted; the message names it.
         """
-        y = np.asarray(column_or_1d(checked_target(y), warn=True), np.float64)
+        y = column_or_1d(checked_target(y), warn=True)
+        check_finite_target(y)
+        y = _as_numbers(y)
         check_finite_target(y)
         self._search(X, y, sample_weight, self._goal_of)
         return self
 
     def _goal_of(self, y: Array, weights: Array) -> tuple[Goal, Array, Array]:
         """The goal, y in units of its deviation from its mean, and weights."""
-        self.mean_y_ = float(np.average(y, weights=weights))
-        self.spread_y_ = float(np.sqrt(np.average((y - self.mean_y_) ** 2, weights=weights))) or 1.0
+        largest = np.abs(y).max() or 1.0  # whose square may be more, or less, than a number can be
+        self.mean_y_ = largest * float(np.average(y / largest, weights=weights))
+        self.spread_y_ = (
+            largest * float(np.sqrt(np.average(((y - self.mean_y_) / largest) ** 2, weights=weights))) or 1.0
+        )
         return NumberGoal(), (y - self.mean_y_) / self.spread_y_, weights
 
     def predict(self, X):

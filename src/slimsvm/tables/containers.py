@@ -8,10 +8,10 @@ Arrow are the same columns, to the bit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ class Table:
         return Table(tuple(column.take(rows) for column in self.columns), len(rows), self.has_names)
 
 
-def table_of(data: Any) -> Table:
+def table_of(data: Any, needed: Collection[str] | None = None) -> Table:
     """The columns of a table.
 
     Parameters
@@ -74,13 +74,16 @@ def table_of(data: Any) -> Table:
     data : data frame of pandas, polars or another library that narwhals knows, Arrow table, dict of columns, structured
         array, or array-like of shape (n_rows, n_columns)
         Columns of an array have the names x0, x1, …
+    needed : names, or None
+        If the table has names: the columns that are taken. What others hold does not matter.
 
     Raises
     ------
     TypeError
         It is sparse or lazy, or a value is neither a number, a text, a truth value nor a time; the column is named.
     ValueError
-        Two columns have one name, columns have different lengths, or there is no row or no column.
+        Two columns have one name, one that is needed is missing, columns have different lengths, or there is no row or
+        no column.
     """
     if issparse(data):
         raise TypeError("a table of columns is dense, found a sparse matrix: use SVC, or X.toarray()")
@@ -96,6 +99,14 @@ def table_of(data: Any) -> Table:
     names = [name for name, _ in named]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"every column needs a name of its own; found more than once: {', '.join(map(repr, twice))}")
+    if has_names and needed is not None:
+        if missing := [name for name in needed if name not in names]:
+            raise ValueError(
+                f"columns that the model was fitted with are missing: {', '.join(map(repr, missing))}; found "
+                f"{', '.join(map(repr, names))}"
+            )
+        # Where none is needed, the first tells how many rows there are.
+        named = [(name, values) for name, values in named if name in needed] or named[:1]
     columns = tuple(column_of(name, values) for name, values in named)
     lengths = {len(column.values) for column in columns}
     if len(lengths) > 1:
@@ -112,6 +123,12 @@ def _as_frame(data: Any) -> list[tuple[str, Any]] | None:
 
     if isinstance(data, np.ndarray | list | tuple):
         return None
+    if type(data).__name__ == "RecordBatch":  # of Arrow, of which narwhals knows tables
+        from pyarrow import Table as ArrowTable
+
+        data = ArrowTable.from_batches([data])
+    if isinstance(nw.from_native(data, pass_through=True, series_only=True), nw.Series):
+        raise TypeError("a table is a data frame, a dict of columns or an array, found one column: call its to_frame()")
     is_pandas = hasattr(data, "iloc") and hasattr(data, "set_axis")
     names = [str(name) for name in (data.columns if is_pandas else getattr(data, "column_names", ()))]
     if len(set(names)) < len(names):  # which narwhals refuses by messages of its own
@@ -123,7 +140,7 @@ def _as_frame(data: Any) -> list[tuple[str, Any]] | None:
         raise TypeError("a table must be in memory, found a lazy one: call its collect() first")
     if not isinstance(frame, nw.DataFrame):
         return None
-    return [(series.name, _values_of_series(series)) for series in frame.iter_columns()]
+    return [(series.name, series) for series in frame.iter_columns()]
 
 
 def _values_of_series(series: Any) -> Any:
@@ -131,8 +148,11 @@ def _values_of_series(series: Any) -> Any:
     import narwhals as nw
 
     dtype = series.dtype
-    if dtype.is_float() or dtype.is_integer():
+    if dtype.is_float():
         return np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
+    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):  # by NumPy, as Arrow casts none beyond 2^53
+        numbers = np.asarray(series.fill_null(0).to_numpy()).astype(np.float64)
+        return np.where(np.asarray(series.is_null().to_numpy(), bool), np.nan, numbers)
     if dtype == nw.Date:
         series = series.cast(nw.Datetime("us"))
     elif isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
@@ -185,13 +205,20 @@ def column_of(name: str, values: Any) -> Column:
     if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):  # a series in a dict of columns
         values = _values_of_any_series(values)
     are_categories = isinstance(values, Categories)
+    if isinstance(values, str | bytes | Set | Mapping) or not isinstance(values, Collection | np.ndarray):
+        raise TypeError(
+            f"column {name!r} is of type {type(values).__name__}; accepted are a list, an array or a series of values"
+        )
     if not isinstance(values, np.ndarray):
         objects = np.empty(len(values), object)
         objects[:] = list(values)
         values = objects
     if values.ndim != 1:
         raise ValueError(f"column {name!r} must have one value for each row, found shape {values.shape}")
-    kind, found = ("categories", _texts(name, values)) if are_categories else _plain(name, values)
+    try:
+        kind, found = ("categories", _texts(name, values)) if are_categories else _plain(name, values)
+    except OverflowError as error:
+        raise ValueError(f"column {name!r} has a value that is too large: {error}") from None
     if mask is not None:
         nothing: Any = {"numbers": np.nan, "times": np.datetime64("NaT")}.get(kind)
         found = np.where(mask, nothing, found)
@@ -204,10 +231,13 @@ def column_of(name: str, values: Any) -> Column:
 
 
 def _values_of_any_series(series: Any) -> Any:
+    """A series of any library, or of narwhals, as an array or a list."""
     import narwhals as nw
 
     found = nw.from_native(series, series_only=True, pass_through=True)
-    return _values_of_series(found) if isinstance(found, nw.Series) else np.asarray(series)
+    if isinstance(found, nw.Series):
+        return _values_of_series(found)
+    return Categories(series) if hasattr(series, "categories") else np.asarray(series)
 
 
 def _plain(name: str, values: Array) -> tuple[str, Array]:
@@ -238,6 +268,8 @@ def _plain_of_objects(name: str, values: Array) -> tuple[str, Array]:
         return ("texts" if present else "numbers"), _filled(values, str, object if present else np.float64)
     if all(_is_number(value) for value in present):
         return "numbers", _filled(values, float, np.float64)
+    if all(type(value).__name__ == "Period" for value in present):  # of pandas: a month is the time when it begins
+        return "times", _filled(values, lambda value: _instant(value.to_timestamp()), "datetime64[us]")
     if all(isinstance(value, date | np.datetime64) for value in present):
         return "times", _filled(values, _instant, "datetime64[us]")
     if all(isinstance(value, timedelta | np.timedelta64) for value in present):
@@ -280,11 +312,15 @@ def text_of(value: Any, name: str) -> str | None:
         return None if text.lower() in MISSING_TEXTS else text
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
+    if isinstance(value, Integral):  # floats beyond 2^53 would be equal
+        return str(int(value))
     if _is_number(value):
         number = float(value)
         return str(int(number)) if number.is_integer() else repr(number)
     if isinstance(value, date):
         return value.isoformat()
+    if type(value).__name__ == "Interval":  # of pandas' cut()
+        return str(value)
     raise TypeError(
         f"column {name!r} has a value of type {type(value).__name__}; accepted are numbers, texts, truth values, times"
     )

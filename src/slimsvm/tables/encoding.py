@@ -58,23 +58,27 @@ class TableEncoding:
     def features(self, table: Table) -> Array:
         """Features of new rows, float32 of shape (n_rows, n_features).
 
+        Parameters
+        ----------
+        table : Table
+            Those of its columns that are `needed`, at least.
+
         Raises
         ------
         ValueError
-            A column is not there, which one is said; or a column of times or numbers has something else.
+            A column of times or numbers has something else; it is named.
         """
         if table.has_names and self.has_names:
             by_name = {column.name: column for column in table.columns}
-            used = [encoder.name for encoder in self.encoders if encoder.width]
-            if missing := [name for name in used if name not in by_name]:
-                raise ValueError(
-                    f"columns that the model was fitted with are missing: {', '.join(map(repr, missing))}; found "
-                    f"{', '.join(map(repr, by_name))}"
-                )
             found = [(encoder, by_name[encoder.name]) for encoder in self.encoders if encoder.width]
         else:
             found = [pair for pair in zip(self.encoders, table.columns, strict=True) if pair[0].width]
         return _joined([encoder.features(column) for encoder, column in found], table.n_rows)
+
+    @property
+    def needed(self) -> list[str] | None:
+        """Names of the columns that features come from; None if there were no names in training."""
+        return [encoder.name for encoder in self.encoders if encoder.width] if self.has_names else None
 
     def told(self) -> list[str]:
         """A line for each column: what it was taken for."""
