@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OTHERS = ("scikit-learn-intelex", "lightgbm", "xgboost", "catboost", "xrfm", "falkon", "thundersvm", "matplotlib")
 SAID = 2000  # characters of a failed cell's last words that are kept
 RESUMING = "budget", "cross-training", "sampled-cuts", "subspace"  # benchmarks that go on with a run that ended early
+BY_ITSELF = "board", "peers"  # those that go on without being told
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +107,7 @@ def run_cell(folder: Path, cell: Cell, quick: bool, limit: float) -> dict[str, A
     """Run a cell, or go on with it; its record, which is on disk when this returns."""
     own, argv = folder_of(folder, cell), list(argv_of(cell, quick))
     goes_on = may_go_on(own, argv)
-    if not goes_on and argv[0] != "peers":  # which goes on by itself
+    if not goes_on and argv[0] not in BY_ITSELF:
         shutil.rmtree(own, ignore_errors=True)
     own.mkdir(parents=True, exist_ok=True)
     record: dict[str, Any] = {

@@ -160,6 +160,7 @@ def own_cells() -> list[Cell]:
         Cell("few-vectors", few, quick),
         Cell("defaults", ("defaults",), tuple(["defaults", "--sets", "moons", "diabetes", "--max-rows", "2000"])),
         Cell("probabilities", ("probabilities", "--side", "report"), limit=HOUR),
+        board_cell(),
         Cell("exact", tuple(f"exact --sets {sets} {beside}".split()), tuple(["exact", "--quick", "--threads", "1"])),
         Cell("scaling", ("scaling",), tuple(f"scaling --sets cod-rna --sizes 1000 2000 4000 {few_methods}".split())),
         Cell("onnx", ("onnx",), limit=HOUR),
@@ -168,6 +169,15 @@ def own_cells() -> list[Cell]:
         Cell("learned-bases", tuple(["learned-bases", "--seeds", "3"]), limit=HOUR),
         Cell("exact covtype", tuple(f"exact --sets covtype --max-n 20000 {beside}".split())),
     ]
+
+
+def board_cell() -> Cell:
+    """Tables as they are, without explainable boosting, which takes half a minute a table."""
+    methods = (
+        "slimsvm", "slimsvm, small", "CatBoost", "LightGBM", "XGBoost", "histogram boosting", "random forest", "linear",
+    )  # fmt: skip
+    few = ("--side", "report", "--splits", "1", "--max-rows", "1000", "--methods")
+    return Cell("board", ("board", *few, *methods), limit=HOUR)
 
 
 CELLS = {

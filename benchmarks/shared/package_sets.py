@@ -70,7 +70,15 @@ def lines_of(path: Path) -> pd.DataFrame:
     rows = [re.split(r"\s*,\s*" if "," in line else r"\s+", line) for line in lines]
     width = max(set(map(len, rows)), key=[len(row) for row in rows].count)
     cells = pd.DataFrame([row for row in rows if len(row) == width])
-    return cells.mask(cells.isin(["?", "<null>", ""]))
+    cells = cells.mask(cells.isin(["?", "<null>", ""]))
+    cells.attrs["categories"] = categories_of(path)
+    return cells
+
+
+def categories_of(path: Path) -> list[int]:
+    """Places of the columns whose levels the file's head lists."""
+    heads = re.findall(r"^@attribute\s+(.*)", path.read_text(encoding="utf-8", errors="replace"), re.I | re.M)
+    return [place for place, head in enumerate(heads) if "{" in head]
 
 
 SETTLE: dict[str, Callable[[], pd.DataFrame]] = {

@@ -32,6 +32,7 @@ BENCHES = {
     "probabilities": Bench(
         "benchmarks.probabilities", "probabilities of SVC beside CalibratedClassifierCV's: log loss"
     ),
+    "board": Bench("benchmarks.board.command", "tables as they are, ours beside boosted trees and others: losses, Elo"),
     "unscaled": Bench("benchmarks.unscaled", "SVC and SVR beside scikit-learn's on data that nobody scaled"),
     "few-vectors": Bench("benchmarks.few_vectors", "error against vectors: README's first screen"),
     "fixed-point": Bench("benchmarks.fixed_point", "C headers in int16 beside the model in Python: test errors"),

@@ -1,0 +1,1 @@
+"""Tables as they are, beside what users would take instead."""
