@@ -105,7 +105,7 @@ def test_the_same_weight_for_all_is_no_weight():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"loss": "F1"}, "loss must be one of 'hinge', 'error_rate', 'f1', .* found 'F1'"),
+        ({"loss": "F1"}, "loss must be one of 'hinge', 'logistic', 'squared_hinge', 'error_rate', 'f1', .* found 'F1'"),
         ({"loss": None}, "loss must be one of .* found None"),
         ({"loss": "f1", "cost_matrix": [[0, 1], [2, 0]]}, "cost_matrix goes with loss='hinge', found loss='f1'"),
         ({"loss": "f1", "class_weight": "balanced"}, "sample_weight and class_weight must be the same for all"),

@@ -12,7 +12,7 @@ import pytest
 import naive
 from kernel_cases import with_metric
 from slimsvm.datasets import checkerboard
-from slimsvm.kernels import KERNELS, RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed
+from slimsvm.kernels import KERNELS, RBF, Additive, CallableKernel, Laplacian, Linear, Polynomial, Precomputed
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, UniformCuts, ViolatedCuts
@@ -29,6 +29,7 @@ def cosine(X, Z):
 PSD_KERNELS = {
     **with_metric(0.5, (0.1, 0.5, 1.0, 0.2)),
     "laplacian": Laplacian(0.3),
+    "additive": Additive(0.5, interaction=0.3),
     "poly": Polynomial(3, 0.3, 1.0),
     "linear": Linear(),
     "precomputed": Precomputed(),

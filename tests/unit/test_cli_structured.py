@@ -129,8 +129,8 @@ def test_sequences(folder, tmp_path, capsys):
         (["train.txt", "--task", "ranking", "--epsilon", "1"], 2, "--epsilon is for --task regression only"),
         (
             ["train.txt", "--task", "regression", "--loss", "f1"],
-            2,
-            "--loss is for --task classification and ranking and seq",
+            1,
+            "loss must be one of 'epsilon_insensitive', 'quantile'",
         ),
         (["train.txt", "--task", "ranking", "--loss", "ndcg"], 1, "loss must be one of 'swaps', 'average_precision'"),
         (["train.conll", "--task", "sequence", "--window", "-1"], 2, "must be an integer >= 0, found '-1'"),

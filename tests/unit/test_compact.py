@@ -653,11 +653,11 @@ def test_a_given_number_is_moved_if_that_is_near_and_learned_if_not():
     """Moved vectors have about the exact objective; five for a large C are nowhere near and are those of `Refine`."""
     X, y = make_moons(400, noise=0.2, random_state=0)
     exact = SVC().fit(X, y)
-    near = SVC(max_basis=40, random_state=0).fit(X, y)
+    near = SVC(solver=Compact(max_basis=40), random_state=0).fit(X, y)
     assert "learned vectors" not in [record["stage"] for record in near.history_]
     assert exact.objective_ * (1 - 1e-3) <= near.objective_ <= 1.01 * exact.objective_
     assert near.lower_bound_ <= exact.objective_
-    far = SVC(C=1e3, max_basis=3, random_state=0).fit(X, y)
+    far = SVC(C=1e3, solver=Compact(max_basis=3), random_state=0).fit(X, y)
     assert far.history_[-1]["stage"] == "learned vectors"
     assert 1 <= far.n_basis_ <= 3
     assert far.lower_bound_ <= far.objective_

@@ -73,7 +73,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = not hasattr(self, "partial_fit")
         return tags
 
     def __init__(

@@ -227,6 +227,8 @@ class _Search(SizeSearch):
             exact.solved = problem
             return self._end(exact)
         self.exact_evals = self._work_of([exact])
+        if exact.status is Status.ITERATION_LIMIT and not task.class_pairs():
+            return self._learned_instead(exact, problem, k)
         if exact.status not in (Status.CONVERGED, Status.ITERATION_LIMIT):
             return self._unmoved(exact, problem, k, exact.status)
         machine = Machine(self.problem.task, SOLVED)
@@ -248,7 +250,7 @@ class _Search(SizeSearch):
             return self._unmoved(exact, problem, k, Status.INTERRUPTED)
 
     def _learned_instead(self, exact: Fit, problem: Problem, k: int) -> Fit:
-        """Vectors learned from all rows, where so few of them are not near to the exact machine."""
+        """Vectors learned from all rows, where so few are not near to the exact machine, or it is not known."""
         fit = self.solve(Refine(k), problem, "learned vectors", 1.0)
         fit.solved, fit.basis_rows, fit.lower_bound = problem, None, exact.lower_bound
         return self._end(fit, CompactState(self.size))

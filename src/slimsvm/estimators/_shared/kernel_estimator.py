@@ -275,7 +275,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     def _training_rows(self, X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None, Array | None]:
         """The rows of `_weighted_rows`, but for those that ``calibration_size`` holds out, which wait for `_solve`."""
         X, y, weights, index = self._weighted_rows(X, y, sample_weight)
-        count = rows_held(self.calibration_size, len(y))
+        count = None if self.calibration_size is None else rows_held(self.calibration_size, len(y))
         if self.calibration_size is not None and y.ndim == 2:
             raise ValueError(f"calibration_size is for one label or target of each row, found y of shape {y.shape}")
         if count is None:

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from slimsvm.estimators._shared.learned_scales import learned_factors
 from slimsvm.estimators._shared.table_additive import AdditiveModel, additive_models
 from slimsvm.estimators._shared.table_goals import Goal
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
+from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.descent.vector_descent import SweepSettings
 from slimsvm.parts.problem import Kept, Problem, Room
@@ -147,7 +147,7 @@ class Rows:
         total = float((variances * self.scales**2 if is_scaled else variances).sum())
         return 1.0 / total if total > 0 else 1.0
 
-    @cached_property
+    @made_once
     def scales(self) -> Array:
         """Factors of the features, from how fast y changes along each."""
         return learned_factors(self.problem("rbf", 1.0), STEPS)
