@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import naive
 from kernel_cases import with_metric
-from slimsvm import KernelExpansion, Refine, core
+from slimsvm import SVC, SVR, KernelExpansion, Refine, core
 from slimsvm.kernels import RBF, KernelRows, Linear, Polynomial, Sigmoid
 from slimsvm.parts.descent import basis_descent
 from slimsvm.parts.descent.basis_descent import Descent, Expansion
@@ -305,6 +305,25 @@ def test_same_bits_for_any_number_of_threads(task, sparse, learn_metric, precisi
         assert fit.objective == fits[0].objective
         assert fit.model.kernel == fits[0].model.kernel
         assert [r["loss"] for r in fit.history] == [r["loss"] for r in fits[0].history]
+
+
+@pytest.mark.parametrize("loss", ["plain", "smooth"])
+@pytest.mark.parametrize("goal", ["classes", "labels", "targets"])
+def test_several_scores_have_the_same_bits_with_rows_that_are_not_kept(goal, loss, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    labels = (X[:, :3] > 0).astype(int)
+    estimator, y = {"classes": (SVC, labels.sum(axis=1)), "labels": (SVC, labels), "targets": (SVR, X[:, :2])}[goal]
+    if goal == "targets":
+        loss = {"plain": "epsilon_insensitive", "smooth": "squared"}[loss]
+    else:
+        loss = {"plain": "hinge", "smooth": "squared_hinge"}[loss]
+    np.save(tmp_path / "rows.npy", X)
+    options = {"loss": loss, "solver": Refine(5, epochs=3), "random_state": 0}
+    one = estimator(**options).fit(X, y).model_
+    other = estimator(**options).fit(np.load(tmp_path / "rows.npy", mmap_mode="r"), y).model_
+    np.testing.assert_array_equal(one.basis, other.basis)
+    np.testing.assert_array_equal(one.coef, other.coef)
 
 
 @pytest.mark.parametrize("container", ["memmap", "memory-limit"])
