@@ -273,6 +273,14 @@ def test_classes_that_overlap_have_a_least_nu():
     assert clf.score(X, y) > 0.6
 
 
+def test_a_nu_that_no_price_reaches_is_said_where_the_share_never_falls():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 1)), rng.integers(0, 3, 60)
+    with pytest.warns(ConvergenceWarning, match="nu=0.05 is less than classes that overlap allow") as said:
+        clf = NuSVC(nu=0.05, kernel="linear").fit(X, y)
+    assert len(said) == len(clf.C_) == 3
+
+
 def test_the_ends_of_the_range():
     assert NuSVC(nu=1.0).fit(X3, Y3).score(X3, Y3) > 0.9  # all rows at their bounds; scikit-learn refuses it
     assert NuSVR(nu=1.0).fit(XR, YR).epsilon_ == 0

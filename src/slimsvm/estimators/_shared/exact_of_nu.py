@@ -132,11 +132,11 @@ class SearchOfC:
                 continue
             share = float(np.abs(state.v).sum()) / (state.C * sum(self.sides[k]))
             value = float(np.log(share / self.nu)) if share > 0 else -np.inf
-            if self.is_flat(root, value, k):
+            least, narrowest = accuracy(self.problem)
+            is_last = value > least and (root.x >= root.highest or self.is_flat(root, value, k))
+            if is_last:
                 warn_of_overlap(self.nu, share)
-                self.is_open[k] = False
-            else:
-                self.is_open[k] = not root.is_met(value, *accuracy(self.problem))
+            self.is_open[k] = not (is_last or root.is_met(value, least, narrowest))
         if any(self.is_open):
             return False
         for k, (root, state) in enumerate(zip(self.roots, states, strict=True)):
