@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from input_for_tests import BOTH, problem, refused
 from kernel_cases import NO_DERIVATIVE
-from slimsvm import SVC, SVR, UniformCuts, ViolatedCuts
+from slimsvm import SVC, SVR, NuSVR, OneClassSVM, UniformCuts, ViolatedCuts
 from slimsvm.estimators import ESTIMATORS
 from slimsvm.kernels import RBF
 from slimsvm.solvers import SOLVERS
@@ -181,3 +181,12 @@ def test_classes_of_very_different_size(gamma):
 def test_a_gamma_per_feature_with_tiny_entries():
     X, y = problem()
     assert np.isfinite(SVC(kernel=RBF((1e-300, 1.0, 1e-300))).fit(X, y).decision_function(X)).all()
+
+
+@pytest.mark.parametrize("estimator", [SVR, NuSVR, OneClassSVM])
+@pytest.mark.parametrize("rows", ["sparse", "function"])
+def test_one_row_whatever_holds_it(estimator, rows):
+    X, y = np.array([[1.0, 2.0]]), None if estimator is OneClassSVM else [3.0]
+    machine = estimator(kernel=lambda a, b: a @ b.T) if rows == "function" else estimator()
+    machine.fit(sp.csr_array(X) if rows == "sparse" else X, y)
+    np.testing.assert_allclose(machine.predict(X), y or [1.0])

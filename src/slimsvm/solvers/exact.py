@@ -133,7 +133,7 @@ class ExactRun(Run):
         self.progress = Progress(n)
         self.spent: str | None = None
         self.inner = Inner(self.dual, own.newton_share * problem.memory_limit)
-        if self.active.largest < 2:
+        if self.active.largest < min(2, n):
             raise ValueError(
                 f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
                 "at least 2"
