@@ -300,7 +300,8 @@ class PredictsIntervals(Conformal):
         promised (``guarantee_`` is "none"), and the share is usually within a point of 1 − alpha, unless C or gamma are
         so large that the model fits noise.
 
-        With too few rows held out for alpha, fewer than 1/alpha − 1, intervals are infinite.
+        With too few rows held out for alpha, fewer than 1/alpha − 1, intervals are infinite. Those of counts
+        (``loss="poisson"``) begin at 0 or above.
 
         Parameters
         ----------
@@ -341,7 +342,8 @@ class PredictsIntervals(Conformal):
         self._check_conformed()
         half = bound(self.nonconformity_, share)
         low, high = ends_of(self.predict(X))
-        return np.column_stack([low - half, high + half])
+        least = 0.0 if self._task(1).has_log_link else -np.inf  # counts are none below 0
+        return np.column_stack([np.maximum(low - half, least), high + half])
 
 
 class PredictsPValues(Conformal):
