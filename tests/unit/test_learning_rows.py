@@ -57,20 +57,6 @@ def test_the_same_bits_wherever_the_rows_are(options, data, tmp_path):
     assert bits(fitted(in_blocks(sp.csr_array(X), 5), y))[0] == bits(fitted(sp.csr_array(X), y))[0]
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("kind", ["classes", "labels", "targets"])
-def test_several_scores_have_the_same_bits_wherever_the_rows_are(kind, loss, data, tmp_path):
-    X, y = data
-    columns = np.column_stack([y, X[:, 2] > 0, X[:, 3] > 0.5]).astype(int)
-    goals = {"classes": columns.sum(axis=1), "labels": columns, "targets": X[:, :2]}
-    by_kind = {"estimator": SVR, "loss": {"hinge": "epsilon_insensitive"}.get(loss, "squared")}
-    options = by_kind if kind == "targets" else {"loss": loss}
-    np.save(tmp_path / "rows.npy", X)
-    one = fitted(X, goals[kind], **options)
-    for rows in (np.load(tmp_path / "rows.npy", mmap_mode="r"), in_blocks(X, 3)):
-        assert bits(fitted(rows, goals[kind], **options))[:1] == bits(one)[:1]
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_objective_and_bound_are_those_of_all_rows(weighted, data):
     X, y = data

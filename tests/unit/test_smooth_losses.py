@@ -568,6 +568,7 @@ def test_huber_s_loss_lies_between_the_squared_one_and_that_of_a_tube():
         ({"loss": "quantile", "quantile": 1.0}, "quantile must be a number between 0 and 1"),
         ({"loss": "quantile", "quantile": [0.9, 0.1]}, "must be in rising order"),
         ({"loss": "quantile", "quantile": []}, "must be in rising order"),
+        ({"loss": "quantile", "quantile": [[0.1, 0.9]]}, "quantile must be a number between 0 and 1"),
         ({"loss": "huber", "epsilon": 0.0}, "epsilon must be a number > 0"),
         ({"loss": "quantile", "solver": "bsca"}, "solver='refine' and 'low-rank' train it"),
     ],

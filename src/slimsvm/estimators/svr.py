@@ -140,7 +140,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
             return tasks.Quantile(self.quantile, n_targets)
         if n_targets > 1:
             raise ValueError(f"several quantiles are those of one target, found {n_targets} targets: give one quantile")
-        return tasks.Quantiles(tuple(float(q) for q in self.quantile))
+        return tasks.Quantiles(tuple(self.quantile))
 
     @available_if(has_partial_fit)
     @unchanged_by_failure

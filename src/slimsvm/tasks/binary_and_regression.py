@@ -399,6 +399,7 @@ class Quantiles(SmoothRowLoss):
     def __post_init__(self):
         for q in self.quantiles:
             check_quantile(q)
+        object.__setattr__(self, "quantiles", tuple(map(float, self.quantiles)))
         if not self.quantiles or list(self.quantiles) != sorted(set(self.quantiles)):
             raise ValueError(f"quantiles must be in rising order, found {list(self.quantiles)}")
 
