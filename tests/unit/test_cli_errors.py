@@ -64,7 +64,12 @@ def fail(capsys, argv, code=1):
         ("a.csv", "x,y\n1,2\n2,nan\n", "a.csv, line 3: found 'nan' as the label, which must be finite"),
         ("a.txt", "1 1:0.5\n-1 1:abc\n", "a.txt, line 2: found 'abc' where the value of feature 1, a number, belongs"),
         ("a.txt", "1 1:0.5\nspam 1:1\n", "a.txt, line 2: found 'spam' where the label, a number, belongs"),
-        ("a.csv", "x,y\n1,2\ntwo,3\n", "a.csv, line 3, column 'x': found 'two' where a number belongs"),
+        (
+            "a.csv",
+            "x,y\n1,2\ntwo,3\n",
+            "a.csv, line 3, column 'x': found 'two' where a number belongs; TableClassifier, and "
+            "`slimsvm train --task table`, take texts and missing values",
+        ),
         ("a.csv", "x,y\n1,2\n3\n", "a.csv, line 3: found 1 fields, the header has 2"),
         ("a.txt.gz", b"\x1f\x8b\x08 and so on", "a.txt.gz: the gzip data are damaged or cut short: "),
     ],

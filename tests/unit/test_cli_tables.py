@@ -1,12 +1,15 @@
 """``slimsvm train --task table``: a CSV file with texts, dates and gaps, from the command line to probabilities."""
 
 import json
+import os
+import threading
 
 import numpy as np
 import pytest
 
 import slimsvm
 from slimsvm.cli import main
+from slimsvm.cli.tables import read_csv
 
 
 def run(capsys, *argv):
@@ -72,6 +75,60 @@ def test_numbers_are_predicted_and_a_useless_model_is_said(capsys, data, tmp_pat
     assert (code, "no better than one prediction" in err) == (0, not json.loads(out)["test"]["is_better"])
     code, _, err = run(capsys, "predict", tmp_path / "m.slim", data, "--probabilities")
     assert (code, "predicts numbers" in err) == (1, True)
+
+
+def test_labels_of_a_file_to_predict_are_those_of_the_model(capsys, data, model, tmp_path):
+    train(capsys, tmp_path, "x,y", [(k % 7, k) for k in range(60)])
+    for values in ((3, 4), (3, "4.5")):  # few whole numbers look like classes
+        code, out, _ = predict_json(capsys, tmp_path, "x,y", [(k, value) for k, value in enumerate(values)])
+        assert (code, out["test"]["n_rows"]) == (0, 2)
+    train(capsys, tmp_path, "x,y", [(k / 60, int(k > 30)) for k in range(60)])
+    for labels in (("0.0", "1.0"), ("0", "1")):  # as pandas writes whole numbers where some are missing
+        code, out, _ = predict_json(capsys, tmp_path, "x,y", [(0.1, labels[0]), (0.9, labels[1])])
+        assert (code, out["test"]["error_rate"]) == (0, 0.0)
+    code, out, _ = predict_json(capsys, tmp_path, "x,y", [(0.1, ""), (0.9, "1")])
+    assert (code, out["predictions"], "test" in out) == (0, ["0", "1"], False)
+    train(capsys, tmp_path, "x,y", [(k / 60, "unknown" if k % 15 == 0 else k % 2) for k in range(60)])
+    assert slimsvm.load(tmp_path / "m.slim").classes_.tolist() == ["0", "1", "unknown"]
+
+
+def train(capsys, folder, names, rows):
+    (folder / "data.csv").write_text("\n".join([names, *(",".join(map(str, row)) for row in rows)]))
+    code, _, err = run(capsys, "train", folder / "data.csv", folder / "m.slim", "--task", "table", "--json")
+    return code, err
+
+
+def predict_json(capsys, folder, names, rows):
+    (folder / "new.csv").write_text("\n".join([names, *(",".join(map(str, row)) for row in rows)]))
+    code, out, err = run(capsys, "predict", folder / "m.slim", folder / "new.csv", "--json")
+    return code, json.loads(out or "{}"), err
+
+
+@pytest.mark.parametrize(
+    ("names", "rows", "message"),
+    [
+        ("x,y", [(1, "a"), (2, "b")], "has 2 rows, of which none can be held out: give --test FILE"),
+        ("y", [("a",), ("b",)] * 9, "has no column besides the label 'y'"),
+        ("x,y", [(k, "none known" if k == 33 else k) for k in range(60)], "row 35: the label 'y' is 'none known'"),
+    ],
+)
+def test_a_file_that_says_too_little_is_refused(capsys, tmp_path, names, rows, message):
+    code, err = train(capsys, tmp_path, names, rows)
+    assert (code, message in err) == (1, True), err
+
+
+def test_a_file_may_be_a_pipe(data, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(data.read_text()))
+    writer.start()
+    columns = read_csv(str(tmp_path / "pipe"))
+    writer.join()
+    assert (list(columns), len(columns["sex"])) == (["name", "sex", "age", "fare", "survived"], 300)
+
+
+def test_texts_in_a_file_of_numbers_lead_to_tables(capsys, data, tmp_path):
+    code, _, err = run(capsys, "train", data, tmp_path / "m.slim", "--label", "survived")
+    assert (code, "`slimsvm train --task table`" in err) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,8 @@ from slimsvm.cli.model_file import check_model_path, check_outputs
 from slimsvm.cli.output import CommandError, print_json, say, size
 from slimsvm.estimators.tables import TableClassifier, TableRegressor
 from slimsvm.tables import table_of
-from slimsvm.tables.texts import as_numbers, style_of
+from slimsvm.tables.texts import as_numbers as numbers_of
+from slimsvm.tables.texts import style_of
 
 Columns = dict[str, Any]
 
@@ -38,10 +41,14 @@ def train_table(args: argparse.Namespace) -> int:
     columns = read_csv(args.data)
     label = label_of(columns, args.target, args.data)
     y = labels_of(columns.pop(label), label, args.data)
+    if not columns:
+        raise CommandError(f"{args.data}: has no column besides the label {label!r}")
     options = {"time_limit": args.max_seconds, "n_jobs": args.n_jobs, "random_state": args.random_state}
     cls = TableClassifier if y.dtype.kind == "U" else TableRegressor
     estimator: Any = cls(**options, verbose=not (args.quiet or args.json))
     if args.test is None:
+        if len(y) < EVERY:
+            raise CommandError(f"{args.data}: has {len(y)} rows, of which none can be held out: give --test FILE")
         train, held = held_out(y)
         tried = estimator.fit(rows_of(columns, train), y[train])
         test = {"rows": "held out", **measures(tried, rows_of(columns, held), y[held])}
@@ -51,7 +58,10 @@ def train_table(args: argparse.Namespace) -> int:
         others = read_csv(args.test)
         if label not in others:
             raise CommandError(f"{args.test}: has no column {label!r}, found {told(others)}")
-        test = {"rows": args.test, **measures(estimator, others, labels_of(others[label], label, args.test))}
+        test = {
+            "rows": args.test,
+            **measures(estimator, others, labels_of(others[label], label, args.test, as_numbers=cls is TableRegressor)),
+        }
     estimator.save(args.model)
     report = {"data": args.data, "label": label, "test": test, "report": estimator.report_, "model": args.model}
     report["model_bytes"] = os.path.getsize(args.model)
@@ -82,8 +92,9 @@ def predictions_of(estimator: Any, args: argparse.Namespace) -> tuple[dict[str, 
         values = estimator.decision_function(columns).reshape(len(predicted), -1)
     report: dict[str, Any] = {"model": args.model, "data": args.data, "n_rows": len(predicted)}
     label = getattr(estimator, "label_name_", None)
-    if label in columns and label not in estimator.feature_names_in_:
-        report["test"] = measures(estimator, columns, labels_of(columns[label], label, args.data))
+    if label in columns and label not in estimator.feature_names_in_ and not is_missing(columns[label]).any():
+        y = labels_of(columns[label], label, args.data, as_numbers=not is_classifier)
+        report["test"] = measures(estimator, columns, y)
         if not (args.quiet or args.json):
             say(f"{args.data}: {described(report['test'])}")
     return report, predicted, values, None, head
@@ -111,13 +122,14 @@ def read_csv(path: str) -> Columns:
     """The columns of a CSV file whose first line names them; commas, semicolons or tabs."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            file.seek(0)
-            rows = [row for row in csv.reader(file, delimiter=max(",;\t", key=first.count)) if row]
+            text = file.read()
+        first = text.partition("\n")[0]
+        lines = io.StringIO(text, newline="")
+        rows = [row for row in csv.reader(lines, delimiter=max(",;\t", key=first.count)) if row]
     except OSError as error:
         raise CommandError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise CommandError(f"{path}: is no CSV file: {error}") from error
+        raise CommandError(f"{path}: is no CSV file in UTF-8: {error}") from error
     if len(rows) < 2:
         raise CommandError(f"{path}: holds no rows below a line with the names of the columns")
     names = [name.strip() for name in rows[0]]
@@ -146,18 +158,38 @@ def told(names: Any) -> str:
     return ", ".join(map(repr, names))
 
 
-def labels_of(values: list[str], label: str, path: str) -> np.ndarray:
-    """Labels: texts of classes, or numbers; which must all be there."""
-    column = table_of({label: values}).columns[0]
-    if column.is_missing.any():
-        row = int(np.argmax(column.is_missing))
+def is_missing(values: list[str]) -> np.ndarray:
+    """Which of the texts of a file say that there is no value."""
+    return table_of({"": values}).columns[0].is_missing
+
+
+def labels_of(values: list[str], label: str, path: str, as_numbers: bool | None = None) -> np.ndarray:
+    """Labels, which must all be there: numbers if the model predicts such, else texts of classes; without a model, what
+    they look like. Classes that are whole numbers are the same with a point: 1.0 is "1".
+    """
+    if is_missing(values).any():
+        row = int(np.argmax(is_missing(values)))
         raise CommandError(f"{path}, row {row + 2}: the label {label!r} is missing")
-    style = style_of(column) if column.has_texts else None
-    if style is None:
+    column = table_of({label: values}).columns[0]
+    style = style_of(column)
+    if style is None and not as_numbers:
         return np.array(column.values, dtype=str)
-    numbers = as_numbers(column, style)
-    are_classes = len(np.unique(numbers)) <= MOST_CLASSES and bool((numbers == np.round(numbers)).all())
-    return np.array(column.values, dtype=str) if are_classes else numbers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a label that is no number is an error
+        numbers = numbers_of(column, style or "point")
+    is_whole, is_text = numbers == np.round(numbers), np.isnan(numbers)
+    if as_numbers is None:
+        as_numbers = not ((is_whole | is_text).all() and len(np.unique(numbers)) <= MOST_CLASSES)
+    if not as_numbers:
+        pairs = zip(column.values, numbers, is_whole, strict=True)
+        return np.array([f"{number:.0f}" if whole else text for text, number, whole in pairs], dtype=str)
+    if is_text.any():
+        row = int(np.argmax(is_text))
+        raise CommandError(
+            f"{path}, row {row + 2}: the label {label!r} is {values[row]!r}, where others are numbers: correct it, or "
+            "leave out the row"
+        )
+    return numbers
 
 
 def held_out(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

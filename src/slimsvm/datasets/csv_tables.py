@@ -137,7 +137,8 @@ def _read(
             at = next(at for at in features if number(row[at]) is None)
             found = quote(row[at]) if row[at].strip() else "an empty field"
             where = f"{name}, line {line}, column {layout.called(at)}"
-            raise DataError(f"{where}: found {found} where a number belongs") from None
+            hint = "TableClassifier, and `slimsvm train --task table`, take texts and missing values"
+            raise DataError(f"{where}: found {found} where a number belongs; {hint}") from None
         line_of_row.append(line)
     if not line_of_row:
         raise DataError(f"{name}: holds a header but no rows")
