@@ -1,6 +1,7 @@
 """The board: tables as they are, ours beside others; who stands where."""
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from benchmarks.board import command, methods, sets
 from benchmarks.command_line import main
+from benchmarks.report import all_cells
 from benchmarks.report.board_tables import BOARD_TABLES
 from benchmarks.report.found import Found
 from benchmarks.shared.board_lines import board_lines
@@ -108,6 +110,24 @@ def test_ours_saves_its_own_file_and_a_failure_has_a_line(own_sets, tmp_path, mo
     first, last = board(tmp_path, *argv)["table"]
     assert (first["rank"], last["rank"]) == (1.0, 2.0)
     assert (first["failed"], last["failed"]) == (0, 1)
+
+
+def test_bytes_are_those_of_our_file():
+    class Model:
+        def save(self, path):
+            path.write_bytes(b"seven!!")
+
+    assert command.bytes_of(Model()) == 7
+    assert command.bytes_of([]) == len(pickle.dumps([]))
+
+
+def test_a_cell_that_was_cut_short_keeps_its_records(tmp_path, monkeypatch):
+    monkeypatch.setattr(all_cells, "ended", lambda *args: "time limit")
+    folder = tmp_path / "cells" / "board"
+    folder.mkdir(parents=True)
+    (folder / "board.json").write_text('{"records": []}')
+    assert all_cells.run_cell(tmp_path, all_cells.CELLS["board"], False, 1.0)["status"] == "time limit"
+    assert (folder / "board.json").exists()
 
 
 @pytest.mark.parametrize("name", methods.METHODS)

@@ -48,6 +48,8 @@ def test_heads_spaces_and_gaps_of_files(tmp_path):
     (tmp_path / "a.dat").write_text("@relation a\n% words\n1, <null>, x\n 2,3 ,y\n\n")
     assert package_sets.lines_of(tmp_path / "a.dat").astype(object).values.tolist()[1] == ["2", "3", "y"]
     assert package_sets.lines_of(tmp_path / "a.dat").isna().sum().sum() == 1
+    (tmp_path / "c.dat").write_text("@attribute a {1, 2}\n@attribute b real [0, 1]\n@attribute y {u, v}\n1, 0.5, u\n")
+    assert package_sets.lines_of(tmp_path / "c.dat").attrs["categories"] == [0, 2]
     (tmp_path / "b.dat").write_text("A_B  0.1  0.2  cp\nC_D  0.3  0.4  im\n")
     assert package_sets.lines_of(tmp_path / "b.dat").shape == (2, 4)
 
