@@ -42,7 +42,10 @@ NO_SUM = "needs a loss that is a sum over examples; that of "
 OVER_ALL_ROWS = sorted(name for name, case in CASES.items() if not case.make().decomposes)
 WITH_PLAIN = sorted(name for name, case in CASES.items() if case.make().n_plain)
 REFUSED = {"refine": dict.fromkeys(OVER_ALL_ROWS, NO_SUM) | {"laplacian": NO_DERIVATIVE + " Laplacian"}}
-ONE_OUTPUT = "Exact solves problems of two classes, of pairs of classes, of one against the rest, regression and one class, found "
+ONE_OUTPUT = (
+    "Exact solves problems of two classes, of pairs of classes, of one against the rest, regression and one class, "
+    "found "
+)
 TWO_CLASSES = "solves two-class problems, found "
 REFUSED["lasvm"] = {name: TWO_CLASSES for name in sorted(CASES) if not name.startswith("binary")}
 REFUSED |= {name: REFUSED["lasvm"] | {"binary-costs": TWO_CLASSES} for name in ("cvm", "bvm")}
