@@ -172,7 +172,7 @@ def own_cells() -> list[Cell]:
 
 
 def board_cell() -> Cell:
-    """Tables as they are, without explainable boosting, which takes half a minute a table."""
+    """Tables as they are, without explainable boosting, which takes half a minute a table, and without a grid."""
     methods = (
         "slimsvm", "slimsvm, small", "CatBoost", "LightGBM", "XGBoost", "histogram boosting", "random forest", "linear",
     )  # fmt: skip
