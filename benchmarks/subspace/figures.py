@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.shared.looks import paint
 from benchmarks.shared.tables import Record
-from slimsvm.plots import plot_basis_size, plot_means
+from slimsvm.plots import SizePathDisplay, plot_means
 
 PANEL = (5.2, 4.2)  # inches
 FIGURES = {"figure-1": "test_error", "figure-2": "objective_multiple", "figure-3": "seconds"}
@@ -51,7 +51,7 @@ def _panels(records: Sequence[Record], y: str) -> dict[str, list[Record]]:
 
 
 def _against_vectors(y: str) -> Callable[[Sequence[Record], Any], None]:
-    return lambda found, ax: plot_basis_size(found, y, ax=ax)
+    return lambda found, ax: SizePathDisplay.from_results(found, y=y, ax=ax)
 
 
 def _against_rows(found: Sequence[Record], ax: Any) -> None:

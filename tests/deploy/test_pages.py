@@ -45,7 +45,7 @@ def require(page):
         pytest.skip("no compiled runtime: `make wasm` makes it")
     if re.search(r"^node ", page, flags=re.M) and NODE is None:
         pytest.skip("no Node")
-    if "plot_explanation" in page:
+    if "slimsvm.plots" in page:
         pytest.importorskip("matplotlib").use("Agg")
     if "onnxruntime" in page:
         pytest.importorskip("onnxruntime")

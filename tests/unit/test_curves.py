@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from slimsvm import SVC, SVR
 from slimsvm.kernels import Additive
-from slimsvm.plots import additive_curves, plot_curves
+from slimsvm.plots import CurvesDisplay, additive_curves
 
 matplotlib.use("Agg")
 
@@ -62,16 +62,21 @@ def test_without_rows_the_vectors_are_the_rows():
 
 def test_drawn_from_the_largest_to_the_smallest():
     model, X, _ = fitted()
-    axes = plot_curves(model, X)
+    display = CurvesDisplay.from_estimator(model, X)
+    axes = display.ax_
+    assert display.figure_ is axes[0].figure
+    assert [curve.name for curve in display.curves] == ["age", "income", "red … blue"]
     assert [ax.get_xlabel() for ax in axes] == ["red … blue", "age", "income"]
     assert axes[0].get_ylabel() == "added to the score"
     assert len(axes[0].patches) == 3
     assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["red", "green", "blue"]
     assert len(axes[1].get_lines()) == 2
     assert not axes[0].figure.legends
-    assert len(plot_curves(model, X, max_columns=2)) == 2
-    figure = plt.figure()
-    assert {ax.figure for ax in plot_curves(model, X, figure=figure)} == {figure}
+    assert len(CurvesDisplay.from_estimator(model, X, max_columns=2).ax_) == 2
+    given = plt.figure().subplots(1, 3)
+    assert CurvesDisplay.from_estimator(model, X, ax=given).figure_ is given[0].figure
+    with pytest.raises(ValueError, match="ax must be one of the axes for each of 3 curves, found 1"):
+        display.plot(given[0])
 
 
 def test_several_outputs_have_a_legend():
@@ -79,24 +84,24 @@ def test_several_outputs_have_a_legend():
     X = rng.normal(size=(150, 2))
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
     model = SVC(kernel=Additive(0.5)).fit(X, y)
-    axes = plot_curves(model)
-    labels = [text.get_text() for text in axes[0].figure.legends[0].get_texts()]
+    display = CurvesDisplay.from_estimator(model)
+    labels = [text.get_text() for text in display.figure_.legends[0].get_texts()]
     assert labels == ["a - b", "a - c", "b - c"]
-    assert not plot_curves(model, output="a - c")[0].figure.legends
+    assert not CurvesDisplay.from_estimator(model, output="a - c").figure_.legends
     with pytest.raises(ValueError, match="output must be one of a - b, a - c, b - c, or its number; found 'd'"):
-        plot_curves(model, output="d")
+        CurvesDisplay.from_estimator(model, output="d")
 
 
 def test_what_has_no_curves_is_refused():
     X, y = table()
     with pytest.raises(ValueError, match=r"curves are those of rows and kernel=Additive\(\.\.\.\), found regression"):
-        plot_curves(SVR().fit(X, y))
+        CurvesDisplay.from_estimator(SVR().fit(X, y))
     model = SVR(kernel=Additive(0.3, widths=[2, 3])).fit(X, y)
     with pytest.raises(ValueError, match=r"age … income: a term of several columns has a curve only where .* one-hot"):
-        plot_curves(model)
+        CurvesDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="max_columns must be an integer >= 1"):
-        plot_curves(model, max_columns=0)
+        CurvesDisplay.from_estimator(model, max_columns=0)
     with pytest.raises(ValueError, match="X must be rows of 5 features as in training, found shape"):
-        plot_curves(model, X.to_numpy()[:, :2])
+        CurvesDisplay.from_estimator(model, X.to_numpy()[:, :2])
     with pytest.raises(ValueError, match="output must be None where there is one output"):
-        plot_curves(fitted()[0], output=1)
+        CurvesDisplay.from_estimator(fitted()[0], output=1)

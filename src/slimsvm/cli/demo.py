@@ -246,24 +246,29 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     """Error against vectors and against seconds of every fit."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 5), layout="constrained")
+    from slimsvm.plots.drawing import colour_of_class
+
+    figure = Figure(figsize=(13, 5), layout="constrained")
     names = list(dict.fromkeys(row["data"] for row in rows))
-    shown = (("n_vectors", "vectors of the model"), ("fit_seconds", "seconds of training"))
-    for axes, (of, label) in zip(figure.subplots(1, 2), shown, strict=True):
+    shown = (
+        ("n_vectors", "vectors of the model", "Error against model size"),
+        ("fit_seconds", "seconds of training", "Error against training time"),
+    )
+    for axes, (of, label, title) in zip(figure.subplots(1, 2), shown, strict=True):
         for solver, marker in zip((*SOLVERS, PEER), "ovP*", strict=True):
             of_solver = [row for row in rows if row["solver"] == solver]
             axes.scatter(
                 [row[of] for row in of_solver],
                 [100 * row["error_rate"] for row in of_solver],
-                c=[f"C{names.index(row['data'])}" for row in of_solver],
+                c=[colour_of_class(names.index(row["data"])) for row in of_solver],
                 marker=marker,
                 s=90 if solver == PEER else 45,
             )
             axes.scatter([], [], c="grey", marker=marker, label=solver)
         for at, name in enumerate(names):
-            axes.scatter([], [], c=f"C{at}", marker="s", label=name)
-        axes.set(xscale="log", xlabel=label, ylabel="test error, %", title="one colour per data set")
-    axes.legend(fontsize="small")
+            axes.scatter([], [], c=colour_of_class(at), marker="s", label=name)
+        axes.set(xscale="log", xlabel=label, ylabel="test error, %", title=title)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize="small", frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     picture = io.BytesIO()
     figure.savefig(picture, dpi=120, format=path.suffix.removeprefix("."))

@@ -37,7 +37,7 @@ class Additive(ParametricKernel):
 
     A term's ``k_t`` is a kernel of the family in the columns of the term alone: of one column, or of several side by
     side. ``k_0`` is the product kernel, of all columns, and ``a`` its share, ``interaction``. Functions of such a
-    kernel are sums of a curve for each column (`slimsvm.plots.plot_curves`), an additive model, and with a share of
+    kernel are sums of a curve for each column (`slimsvm.plots.CurvesDisplay`), an additive model, and with a share of
     the product also of an interaction of all columns. ``k(x, x)`` is 1.
 
     A categorical column is a term of its one-hot columns: its kernel has one value where levels are equal, another one

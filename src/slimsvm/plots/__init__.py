@@ -1,28 +1,29 @@
 """Plots of fits, of results and of explanations. matplotlib is imported when the first one is drawn.
 
-Every function draws on the axes it is given, or on a new figure, and returns the axes.
+Each is a display in scikit-learn's style: a class method, `from_estimator`, computes what is drawn and draws it on the
+axes that it is given, or on a new figure; attributes hold the data, the axes ``ax_`` and the figure ``figure_``; and
+`plot` draws it again.
 """
 
-from slimsvm.plots.curves import Curve, additive_curves, plot_curves
-from slimsvm.plots.explanations import plot_explanation
-from slimsvm.plots.fits import (
-    plot_basis_images,
-    plot_basis_size,
-    plot_convergence,
-    plot_decision_surface,
-    plot_means,
-    plot_test_error,
-)
+from slimsvm.plots.additive_curves import Curve, additive_curves
+from slimsvm.plots.convergence import ConvergenceDisplay
+from slimsvm.plots.curves import CurvesDisplay
+from slimsvm.plots.decision_surface import DecisionSurfaceDisplay
+from slimsvm.plots.explanations import ExplanationDisplay
+from slimsvm.plots.means import plot_means
+from slimsvm.plots.metric import MetricDisplay
+from slimsvm.plots.size_path import SizePathDisplay
+from slimsvm.plots.vectors import VectorsDisplay
 
 __all__ = [
+    "ConvergenceDisplay",
     "Curve",
+    "CurvesDisplay",
+    "DecisionSurfaceDisplay",
+    "ExplanationDisplay",
+    "MetricDisplay",
+    "SizePathDisplay",
+    "VectorsDisplay",
     "additive_curves",
-    "plot_basis_images",
-    "plot_basis_size",
-    "plot_convergence",
-    "plot_curves",
-    "plot_decision_surface",
-    "plot_explanation",
     "plot_means",
-    "plot_test_error",
 ]

@@ -1,200 +1,145 @@
-"""The curves of an additive model: what each column adds to the score, whatever the others are."""
+"""The curves of an additive model, drawn."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.plain_model import PlainModel, of_term
-from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows
-from slimsvm.estimators._shared.saving import plain_model_of
-from slimsvm.plots.fits import check_count, figure_for
-from slimsvm.shapley import outputs_of
+from slimsvm.plots.additive_curves import Curve, additive_curves
+from slimsvm.plots.drawing import IN_A_COLUMN, check_count, colour_of_class, figure_of, label
 
 Array = np.ndarray
 
-# Places of a curve, and axes side by side.
-PLACES, MOST_ACROSS = 101, 3
+MOST_ACROSS = 3  # axes side by side
+FEW = 4  # levels whose names are not turned
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """What a term of an additive model adds to the score.
+class CurvesDisplay:
+    """What each column adds to the score of an additive model: a curve, or for one-hot columns a bar for each level.
+
+    Make it by `from_estimator`. The columns that matter most come first (by the standard deviation of what they add);
+    all axes have one scale. What the product kernel of ``Additive(interaction=...)`` adds is not drawn.
 
     Attributes
     ----------
-    name : str
-        Of the column; of one-hot columns all names.
-    at : float64 ndarray of shape (n,), or list of str
-        Values of the column, or the levels of one-hot columns.
-    values : float64 ndarray of shape (n, n_outputs)
-        What they add, less its mean over the rows.
-    spread : float
-        Standard deviation over the rows, of the output where it is largest: how much the column matters.
-    """
-
-    name: str
-    at: Array | list[str]
-    values: Array
-    spread: float
-
-
-def additive_curves(estimator: Any, X: Any = None) -> tuple[list[Curve], list[str] | None]:
-    """The curves of an additive model's columns, in their order, and the names of the outputs, None of a single one.
-
-    The score is the intercept, the curves and their means, and with ``Additive(interaction=...)`` what the product
-    kernel adds, which is no curve.
-
-    Parameters
-    ----------
-    estimator : fitted estimator with ``kernel=Additive(...)``, or pipeline of scalers and such a one
-    X : array-like of shape (n_rows, n_features), default=None
-        Rows whose range the curves are drawn over, and over which their means are 0. None takes the model's vectors.
-
-    Returns
-    -------
-    (curves, names) : list of Curve, and list of str or None
-
-    Raises
-    ------
-    ValueError
-        The kernel is not `Additive`, or a term has several columns that are not one-hot.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from slimsvm import SVR
-    >>> from slimsvm.kernels import Additive
-    >>> from slimsvm.plots import additive_curves
-    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
-    >>> model = SVR(kernel=Additive(0.5), C=10, epsilon=0.01).fit(X, X[:, 0] ** 2)
-    >>> (first, second), _ = additive_curves(model, X)
-    >>> first.spread > 20 * second.spread
-    True
-    """
-    model = plain_model_of(estimator)
-    kernel = model.kernel
-    if kernel.form != "terms" or model.kind == "sequences":
-        raise ValueError(f"curves are those of rows and kernel=Additive(...), found {model.kind}, {kernel!r}")
-    names, mixing = outputs_of(model)
-    of_outputs = replace(model, coef=model.coef @ mixing, intercept=np.zeros(mixing.shape[1]))
-    rows = _rows(model, X)
-    scaled, curves = _scaled(model, rows), []
-    for term in kernel.single_terms(model.n_features):
-        own = of_term(of_outputs, term)
-        at, places = _places(model, term.columns, rows)
-        of_rows = own.scores(scaled[:, term.columns])
-        values = own.scores(_scaled(model, places)[:, term.columns]) - of_rows.mean(axis=0)
-        curves.append(Curve(_name(model, term.columns), at, values, float(of_rows.std(axis=0).max())))
-    return curves, names
-
-
-def _rows(model: PlainModel, X: Any) -> Array:
-    """The rows that were given, or else the vectors, before any scaling."""
-    if X is None:
-        vectors = model.dense_vectors()
-        return vectors if model.scaling is None else model.scaling.unscaled(vectors)
-    check_names(X, model.feature_names)
-    given = as_rows(X)
-    if given.shape[1] != model.n_features or not given.shape[0]:
-        raise ValueError(f"X must be rows of {model.n_features} features as in training, found shape {given.shape}")
-    rows = dense_rows(given, 0, given.shape[0])
-    check_finite(rows)
-    return rows
-
-
-def _scaled(model: PlainModel, rows: Array) -> Array:
-    return rows if model.scaling is None else model.scaling.rows(rows)
-
-
-def _places(model: PlainModel, columns: slice, rows: Array) -> tuple[Array | list[str], Array]:
-    """Where a curve is drawn: over the range of a column, or at each of one-hot columns; and rows that are there."""
-    found = rows[:, columns]
-    width = found.shape[1]
-    if width == 1:
-        at = np.linspace(found.min(), found.max(), PLACES)
-        places = np.zeros((PLACES, model.n_features))
-        places[:, columns] = at[:, None]
-        return at, places
-    levels = np.round(found, 9)
-    if not (np.isin(levels, (0.0, 1.0)).all() and (levels.sum(axis=1) <= 1.0).all()):
-        raise ValueError(f"{_name(model, columns)}: a term of several columns has a curve only where these are one-hot")
-    has_none = not levels.any(axis=1).all()
-    places = np.zeros((width + has_none, model.n_features))
-    places[:width, columns] = np.eye(width)
-    return [*_names(model)[columns], *(["none of them"] if has_none else [])], places
-
-
-def _names(model: PlainModel) -> list[str]:
-    return model.feature_names or [f"feature {f}" for f in range(model.n_features)]
-
-
-def _name(model: PlainModel, columns: slice) -> str:
-    names = _names(model)[columns]
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-
-
-def plot_curves(
-    estimator: Any, X: Any = None, output: Any = None, *, max_columns: int = 9, figure: Any = None
-) -> list[Any]:
-    """Draw what each column adds to the score of an additive model: a curve, or for one-hot columns a bar for each.
-
-    The columns that matter most come first (by the standard deviation of what they add); all axes have one scale.
-    What the product kernel of ``Additive(interaction=...)`` adds is not
-    drawn.
-
-    Parameters
-    ----------
-    estimator, X
-        See `additive_curves`.
-    output : int, str or None, default=None
-        With several outputs, the one to draw: its number, or its name; None draws a line for each.
-    max_columns : int, default=9
-        Columns that are drawn.
-    figure : matplotlib.figure.Figure or None, default=None
-        The figure to draw on, best one with ``layout="constrained"``; None makes a new one.
-
-    Returns
-    -------
-    list of matplotlib.axes.Axes
-
-    Raises
-    ------
-    ValueError
-        The kernel is not `Additive`, a term has several columns that are not one-hot, there is no such output, or
-        ``max_columns`` is below 1.
-    ImportError
-        matplotlib is not installed.
+    curves : list of Curve
+        Those of all columns, see `additive_curves`.
+    output_names : list of str or None
+        Names of the outputs, None of a single one.
+    outputs : list of int
+        The numbers of the outputs that are drawn.
+    ax_ : ndarray of matplotlib's Axes
+        One for each curve that is drawn; after `plot`.
+    figure_ : matplotlib's Figure
+        After `plot`.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from slimsvm import SVC
     >>> from slimsvm.kernels import Additive
-    >>> from slimsvm.plots import plot_curves
+    >>> from slimsvm.plots import CurvesDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> axes = plot_curves(SVC(kernel=Additive(0.1)).fit(X, y == 2), X)   # doctest: +SKIP
+    >>> display = CurvesDisplay.from_estimator(SVC(kernel=Additive(0.1)).fit(X, y == 2), X)   # doctest: +SKIP
     """
-    check_count("max_columns", max_columns)
-    curves, names = additive_curves(estimator, X)
-    shown = sorted(curves, key=lambda curve: -curve.spread)[:max_columns]
-    outputs = _chosen(output, names)
-    lines, across = -(-len(shown) // MOST_ACROSS), min(len(shown), MOST_ACROSS)
-    figure = figure_for(figure, (4.0 * across, 3.0 * lines))
-    axes = list(figure.subplots(lines, across, sharey=True, squeeze=False).flat)
-    for ax in axes[len(shown) :]:
-        ax.remove()
-    for i, (ax, curve) in enumerate(zip(axes, shown)):
-        _draw(ax, curve, outputs, names)
-        ax.axhline(0.0, color="black", linewidth=0.8)
-        ax.set_xlabel(curve.name)
-        if i % across == 0:
-            ax.set_ylabel("added to the score")
-    if len(outputs) > 1:
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=MOST_ACROSS)
-    return axes[: len(shown)]
+
+    def __init__(self, curves, *, output_names, outputs):
+        self.curves, self.output_names, self.outputs = curves, output_names, outputs
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, *, output: Any = None, max_columns: int = 9, ax: Any = None
+    ) -> CurvesDisplay:
+        """Compute the curves, and draw them.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with ``kernel=Additive(...)``, or pipeline of scalers and such a one
+        X : array-like of shape (n_rows, n_features), default=None
+            Rows whose range the curves are drawn over, and over which their means are 0. None takes the model's
+            vectors.
+        output : int, str or None, default=None
+            With several outputs, the one to draw: its number, or its name; None draws a line for each.
+        max_columns : int, default=9
+            Columns that are drawn.
+        ax : array of matplotlib.axes.Axes or None, default=None
+            The axes to draw on, one for each column that is drawn; None makes a new figure.
+
+        Returns
+        -------
+        CurvesDisplay
+
+        Raises
+        ------
+        ValueError
+            The kernel is not `Additive`, a term has several columns that are not one-hot, there is no such output, or
+            ``max_columns`` or ``ax`` is wrong.
+        ImportError
+            matplotlib is not installed.
+        """
+        check_count("max_columns", max_columns)
+        curves, names = additive_curves(estimator, X)
+        display = cls(curves, output_names=names, outputs=_chosen(output, names))
+        return display.plot(ax, max_columns=max_columns)
+
+    def plot(self, ax: Any = None, *, max_columns: int = 9) -> CurvesDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : array of matplotlib.axes.Axes or None, default=None
+            The axes to draw on, one for each column that is drawn; None makes a new figure.
+        max_columns : int, default=9
+            Columns that are drawn.
+
+        Returns
+        -------
+        CurvesDisplay
+        """
+        check_count("max_columns", max_columns)
+        shown = sorted(self.curves, key=lambda curve: -curve.spread)[:max_columns]
+        axes = self._axes(len(shown)) if ax is None else np.array(ax, dtype=object).ravel()
+        if len(axes) != len(shown):
+            raise ValueError(f"ax must be one of the axes for each of {len(shown)} curves, found {len(axes)}")
+        self.ax_, self.figure_ = axes, axes[0].figure
+        for each, curve in zip(axes, shown, strict=True):
+            self._draw(each, curve)
+            each.axhline(0.0, color="black", linewidth=0.8)
+            each.set_xlabel(label(curve.name))
+            if each.get_subplotspec() is None or each.get_subplotspec().is_first_col():
+                each.set_ylabel("added to the score")
+        if len(self.outputs) > 1:
+            handles, names = axes[0].get_legend_handles_labels()
+            if ax is not None:
+                axes[0].legend(fontsize="small")
+            else:
+                columns = -(-len(handles) // IN_A_COLUMN)
+                self.figure_.legend(handles, names, loc="outside right upper", ncols=columns, frameon=False)
+        return self
+
+    def _axes(self, n: int) -> Array:
+        """Axes of a new figure, of one scale."""
+        lines, across = -(-n // MOST_ACROSS), min(n, MOST_ACROSS)
+        beside = 1.5 if len(self.outputs) > 1 else 0.0  # the legend
+        figure = figure_of((3.6 * across + beside, 3.0 * lines))
+        axes = figure.subplots(lines, across, sharey=True, squeeze=False).ravel()
+        for each in axes[n:]:
+            each.remove()
+        return axes[:n]
+
+    def _draw(self, ax: Any, curve: Curve) -> None:
+        """A line for each output, or for levels a bar for each."""
+        for place, c in enumerate(self.outputs):
+            style = {"color": colour_of_class(c), "label": self.output_names[c] if self.output_names else None}
+            if not isinstance(curve.at, list):
+                ax.plot(curve.at, curve.values[:, c], **style)
+                continue
+            width = 0.8 / len(self.outputs)
+            left = np.arange(len(curve.at)) - 0.4 + (place + 0.5) * width
+            ax.bar(left, curve.values[:, c], width, **style)
+            names = [label(level) for level in curve.at]
+            ax.set_xticks(np.arange(len(names)), names, rotation=90 if len(names) > FEW else 0)
 
 
 def _chosen(output: Any, names: list[str] | None) -> list[int]:
@@ -206,16 +151,3 @@ def _chosen(output: Any, names: list[str] | None) -> list[int]:
         known = ", ".join(names) + ", or its number" if names else "None where there is one output"
         raise ValueError(f"output must be {'one of ' if names else ''}{known}; found {output!r}")
     return [int(at)]
-
-
-def _draw(ax: Any, curve: Curve, outputs: list[int], names: list[str] | None) -> None:
-    """A line for each output, or for levels a bar for each."""
-    for place, c in enumerate(outputs):
-        style = {"color": f"C{place}", "label": names[c] if names else None}
-        if not isinstance(curve.at, list):
-            ax.plot(curve.at, curve.values[:, c], **style)
-            continue
-        width = 0.8 / len(outputs)
-        left = np.arange(len(curve.at)) - 0.4 + (place + 0.5) * width
-        ax.bar(left, curve.values[:, c], width, **style)
-        ax.set_xticks(np.arange(len(curve.at)), curve.at, rotation=90 if len(curve.at) > 4 else 0)
