@@ -119,7 +119,7 @@ def test_a_file_that_says_too_little_is_refused(capsys, tmp_path, names, rows, m
 
 def test_a_file_may_be_a_pipe(data, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(data.read_text()))
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(data.read_text()), daemon=True)
     writer.start()
     columns = read_csv(str(tmp_path / "pipe"))
     writer.join()
