@@ -49,12 +49,8 @@ bool read_kind(const Json& header, Model& model) {
     constexpr struct {
         const char* estimator;
         Kind kind;
-    } kinds[] = {{"SVR", Kind::REGRESSION},
-                 {"NuSVR", Kind::REGRESSION},
-                 {"OneClassSVM", Kind::ONE_CLASS},
-                 {"OrdinalSVC", Kind::ORDINAL},
-                 {"RankSVM", Kind::RANKING},
-                 {"SequenceSVM", Kind::SEQUENCES}};
+    } kinds[] = {{"SVR", Kind::REGRESSION},     {"NuSVR", Kind::REGRESSION}, {"OneClassSVM", Kind::ONE_CLASS},
+                 {"OrdinalSVC", Kind::ORDINAL}, {"RankSVM", Kind::RANKING},  {"SequenceSVM", Kind::SEQUENCES}};
     const Json estimator = header["estimator"];
     if (estimator.is_text("SVR") && header["params"]["loss"].is_text("poisson"))
         return fails("the model predicts exponentials of its scores: slimsvm.load_predictor reads it");
@@ -267,7 +263,8 @@ bool shapes_fit(const Model& model) {
     return true;
 }
 
-// What makes probabilities of scores: a line for the score of two classes, each pair, each label, all thresholds or each.
+// What makes probabilities of scores: a line for the score of two classes, each pair, each label, all thresholds or
+// each.
 bool read_calibration(const ModelFile& file, Model& model) {
     FileArray array;
     if (!file.find("calibration", array)) return false;
