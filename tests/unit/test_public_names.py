@@ -54,7 +54,7 @@ def described(name):
 
 
 def test_names_and_parameters_are_those_listed():
-    """Who adds or changes a parameter changes tests/fixtures/public_names.txt and CHANGELOG.md, too."""
+    """Who adds or changes a parameter changes tests/fixtures/public_names.txt and docs/history.md, too."""
     assert [described(name) for name in slimsvm.__all__] == LISTED.read_text(encoding="utf-8").splitlines()
 
 
