@@ -50,7 +50,7 @@ def _panels(records: Sequence[Record], y: str) -> dict[str, list[Record]]:
     return {data: found for data, found in panels.items() if any(record["max_basis"] is not None for record in found)}
 
 
-def _against_vectors(y: str) -> Callable[[Sequence[Record], Any], None]:
+def _against_vectors(y: str) -> Callable[[Sequence[Record], Any], Any]:
     return lambda found, ax: SizePathDisplay.from_results(found, y=y, ax=ax)
 
 

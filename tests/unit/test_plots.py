@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from slimsvm import SVC, SVR, ExactCuts, OneClassSVM, UniformCuts, ViolatedCuts
+from slimsvm import SVC, SVR, Compact, ExactCuts, OneClassSVM, UniformCuts, ViolatedCuts
 from slimsvm.datasets import checkerboard
 from slimsvm.kernels import RBF
 from slimsvm.plots import (
@@ -121,9 +121,10 @@ def test_uniform_cuts_are_measured_by_the_objective_of_the_end(board):
 
 
 def test_the_last_machine_of_several_is_shown(board):
-    clf = SVC(gamma=1.0, max_basis=20, random_state=0).fit(*board)
+    clf = SVC(gamma=1.0, solver=Compact(max_basis=20), random_state=0)
+    pipeline = make_pipeline(StandardScaler(), clf).fit(*board)
     assert [record["stage"] for record in clf.history_][-1] == "moved vectors"
-    display = ConvergenceDisplay.from_estimator(clf)
+    display = ConvergenceDisplay.from_estimator(pipeline)
     assert display.stage == display.ax_.get_legend().get_title().get_text() == "exact machine"
     assert len(display.at) == sum(record["stage"] == "exact machine" for record in clf.history_)
 
@@ -365,6 +366,8 @@ def test_vectors_of_what_has_none(board):
         draw(SVC(gamma=1.0).fit(X[:, :1], y))
     with pytest.raises(ValueError, match="linear kernel is weights of the features, it has no vectors"):
         draw(SVC(kernel="linear").fit(X, y))
+    with pytest.raises(ValueError, match="precomputed kernel has numbers of rows, it has no vectors"):
+        draw(SVC(kernel="precomputed").fit(X @ X.T, y))
     with pytest.raises(ValueError, match="feature_names must be 2 names, found 1"):
         draw(clf, feature_names=["a"])
     with pytest.raises(ValueError, match="not fitted"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.docstrings import described
-from slimsvm.plots.drawing import DRAWING, PALETTE, add_legend, axes_for, check_choice
+from slimsvm.plots.drawing import DRAWING, PALETTE, add_legend, axes_for, check_choice, last_step
 
 Array = np.ndarray
 
@@ -68,7 +68,7 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator
+        estimator : fitted estimator, or pipeline that ends in one
         x : {"seconds", "kernel_evals"}, default="seconds"
             The horizontal axis.
         ax
@@ -84,11 +84,11 @@ class ConvergenceDisplay:
         ImportError
         """
         check_choice("x", x, AXES)
+        estimator = last_step(estimator)
         name = type(estimator).__name__
         if not hasattr(estimator, "history_"):
             raise ValueError(
-                f"{name} has no history_: it is not fitted yet, or was read from a file, "
-                "which does not hold the history"
+                f"{name} has no history_: it is not fitted yet, keeps none, or was read from a file, which holds none"
             )
         history = list(estimator.history_)
         for stage in reversed(list(dict.fromkeys(record.get("stage") for record in history))):

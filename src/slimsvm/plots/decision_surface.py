@@ -258,7 +258,7 @@ def _vectors(estimator: Any) -> Array | None:
         model = plain_model_of(estimator)
         if model.vectors is None:
             return None
-        vectors = model.dense_vectors()
-        return vectors if model.scaling is None else model.scaling.unscaled(vectors)
-    vectors = getattr(estimator, "basis_vectors_", getattr(estimator, "support_vectors_", None))
+        scaled = model.dense_vectors()
+        return scaled if model.scaling is None else model.scaling.unscaled(scaled)
+    vectors: Any = getattr(estimator, "basis_vectors_", getattr(estimator, "support_vectors_", None))
     return vectors.toarray() if is_sparse(vectors) else vectors

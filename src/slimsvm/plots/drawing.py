@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 Array = np.ndarray
 
@@ -82,6 +83,11 @@ def add_legend(ax: Any, is_new: bool, handles: Any = None, title: str | None = N
         columns = -(-len(handles) // IN_A_COLUMN)
         place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0, "ncols": columns}
     ax.legend(handles=handles, title=title, fontsize="small", **place)
+
+
+def last_step(estimator: Any) -> Any:
+    """The estimator at the end of a pipeline, or the given one."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def names_of_features(names: Iterable[Any] | None, n_features: int) -> list[str]:

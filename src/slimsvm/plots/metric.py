@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.docstrings import described
-from slimsvm.estimators._shared.saving import parts_of
-from slimsvm.plots.drawing import DRAWING, PALETTE, axes_for, check_count, label, names_of_features
+from slimsvm.plots.drawing import DRAWING, PALETTE, axes_for, check_count, label, last_step, names_of_features
 
 Array = np.ndarray
 
@@ -49,7 +49,7 @@ class MetricDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator, or pipeline of scalers and one
+        estimator : fitted estimator, or pipeline that ends in one
             With an array as γ, as ``gamma="learn"`` has it. Those of a pipeline are of the scaled features.
         feature_names : list of str, default=None
             None takes the names that the estimator has seen, or numbers.
@@ -67,14 +67,13 @@ class MetricDisplay:
             The kernel has no γ for every feature, or ``max_features`` or ``feature_names`` is wrong.
         ImportError
         """
-        scalers, _, fitted = parts_of(estimator)
-        gamma = getattr(getattr(fitted, "kernel_", None), "gamma", None)
-        if np.ndim(gamma) != 1:
-            raise ValueError(
-                f"the kernel has no gamma for every feature, as gamma='learn' gives it: found {fitted.kernel_!r}"
-            )
+        check_is_fitted(estimator)
+        kernel = getattr(last_step(estimator), "kernel_", None)
+        gamma = getattr(kernel, "gamma", None)
+        if gamma is None or np.ndim(gamma) != 1:
+            raise ValueError(f"the kernel has no gamma for every feature, as gamma='learn' gives it: found {kernel!r}")
         gamma = np.asarray(gamma, dtype=np.float64)
-        seen = getattr(scalers[0][1] if scalers else fitted, "feature_names_in_", None)
+        seen = getattr(estimator, "feature_names_in_", None)
         names = names_of_features(seen if feature_names is None else feature_names, len(gamma))
         return cls(gamma, names).plot(ax, max_features=max_features)
 

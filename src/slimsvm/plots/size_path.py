@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from slimsvm.docstrings import described
-from slimsvm.plots.drawing import DRAWING, add_legend, axes_for, check_choice, colour_of_class, marker_of_class
+from slimsvm.plots.drawing import (
+    DRAWING,
+    add_legend,
+    axes_for,
+    check_choice,
+    colour_of_class,
+    last_step,
+    marker_of_class,
+)
 from slimsvm.plots.means import plot_means
 
 QUANTITIES = {
@@ -61,7 +69,7 @@ class SizePathDisplay:
 
         Parameters
         ----------
-        estimator : estimator fitted with ``max_basis="auto"``
+        estimator : estimator fitted with ``max_basis="auto"``, or pipeline that ends in one
         ax
 
         Returns
@@ -74,6 +82,7 @@ class SizePathDisplay:
             No sizes were tried.
         ImportError
         """
+        estimator = last_step(estimator)
         tried = [trial for trial in getattr(estimator, "validation_", []) if "extra_error" in trial]
         if not tried:
             raise ValueError(

@@ -88,6 +88,8 @@ class VectorsDisplay:
         if shape is not None and np.shape(shape) != (2,):
             raise ValueError(f"shape must be (height, width) of an image or None, found {shape!r}")
         model = plain_model_of(estimator)
+        if model.kernel.form == "columns":
+            raise ValueError("the model of a precomputed kernel has numbers of rows, it has no vectors to draw")
         if model.vectors is None:
             raise ValueError("the model of a linear kernel is weights of the features, it has no vectors to draw")
         weights = np.abs(model.coef).sum(axis=1)
