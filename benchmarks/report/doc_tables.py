@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.report.all_cells import ROOT
 from benchmarks.report.block_tables import BLOCK_TABLES
+from benchmarks.report.board_tables import BOARD_TABLES
 from benchmarks.report.found import Found
 from benchmarks.report.own_tables import OWN_TABLES
 from benchmarks.report.paper_tables import PAPER_TABLES
@@ -23,7 +24,7 @@ from slimsvm.cli.output import CommandError, say
 
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-TABLES: dict[str, Callable[[Found], str]] = OWN_TABLES | BLOCK_TABLES | PAPER_TABLES | PLAIN_TABLES
+TABLES: dict[str, Callable[[Found], str]] = OWN_TABLES | BOARD_TABLES | BLOCK_TABLES | PAPER_TABLES | PLAIN_TABLES
 PLACE = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
 
