@@ -17,7 +17,8 @@ import slimsvm
 from slimsvm import TableClassifier, TableRegressor
 from slimsvm.core import clock
 from slimsvm.estimators._shared import table_search
-from slimsvm.estimators._shared.table_goals import ClassGoal
+from slimsvm.estimators._shared.table_additive import additive_models
+from slimsvm.estimators._shared.table_goals import ClassGoal, NumberGoal
 from slimsvm.estimators._shared.table_search import greedy_mean
 from slimsvm.modelfile import read_model, write_model
 from slimsvm.solvers import Exact
@@ -358,3 +359,12 @@ def test_a_small_one_has_few_vectors(n_classes, tmp_path):
     assert numbers.score(frame[400:], frame["x"][400:]) > 0.95
     with pytest.raises(ValueError, match="preset must be one of"):
         TableClassifier(preset="tiny").fit(frame, y)
+
+
+def test_a_spline_that_one_row_has_moves_no_prediction_far():
+    """One row at the rim of a spline tells nothing of rows within it; its weight was 1,000 times as large."""
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.uniform(-3, 0.6, 199), 0.75][:, None]
+    y = np.r_[0.1 * rng.normal(size=199), 5.0]
+    (model,) = additive_models(X, y, np.ones(200), np.array([False]), NumberGoal, [100.0])
+    assert np.abs(model.scores(np.linspace(-3, 3, 61)[:, None])).max() < 5 * np.abs(y).max()

@@ -29,6 +29,8 @@ END, DEGREE = 3.0, 3
 KNOTS = np.concatenate([[-END] * (DEGREE + 1), ndtri([0.25, 0.5, 0.75]), [END] * (DEGREE + 1)])
 # The price of a loss for machines' C = 1, and the most steps.
 UNIT, MOST_STEPS = 0.01, 300
+# Splines that vary less, of about 0.2 that they vary by, are taken to vary by so much.
+LEAST_SPREAD = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,8 @@ def additive_models(
     """The models of every C."""
     found = splines(X, are_flags).toarray()
     spread = np.sqrt(np.average((found - np.average(found, axis=0, weights=weights)) ** 2, axis=0, weights=weights))
+    # A spline that hardly any row has would have a huge weight for the rows that lie within it.
+    spread[are_flags.sum() :] = np.maximum(spread[are_flags.sum() :], LEAST_SPREAD)
     unit = np.where(spread > 1e-9, spread, np.inf)
     for C in values_of_C:
         coef, intercept = _fitted(found / unit, y, weights, goal, UNIT * C)
