@@ -10,72 +10,22 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.tasks.examples import Examples, unit_weights
-from slimsvm.tasks.task import Augmented, RowDual, SmoothRowLoss, Task, as_floats, losses
-
-
-def signed_examples(y, sample_weight) -> Examples:
-    """One-row examples of labels −1 and +1 (any two-valued codes 0/1 are mapped to them) and weights."""
-    y = np.asarray(y)
-    known = (y == 1) | (y == 0) | (y == -1)
-    if y.ndim != 1 or not known.all():
-        found = f"{y[~known][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
-        raise ValueError(f"binary labels must be -1 and +1 (or 0 and 1), one per row; found {found}")
-    labels = np.where(y > 0, np.int8(1), np.int8(-1))
-    return Examples(labels=labels, weights=unit_weights(sample_weight, len(labels)))
-
-
-def labelled_examples(y, n_labels: int, sample_weight) -> Examples:
-    """One-row examples of an indicator matrix (n, n_labels) of 0 and 1 (or −1 and +1), and weights of its rows."""
-    y = np.asarray(y)
-    if y.ndim != 2 or y.shape[1] != n_labels:
-        raise ValueError(f"labels must be an indicator matrix of shape (n, {n_labels}), found shape {y.shape}")
-    unknown = ~np.isin(y, (-1, 0, 1))
-    if unknown.any():
-        raise ValueError(f"an indicator matrix holds 0 and 1 (or -1 and +1), found {y[unknown][0]!r}")
-    return Examples(np.where(y > 0, 1, -1).astype(np.int8), unit_weights(sample_weight, len(y)))
-
-
-def target_examples(y, n_targets: int, sample_weight) -> Examples:
-    """One-row examples of targets (n,), or (n, n_targets) where a row has several, and weights."""
-    y = np.asarray(y, dtype=np.float64)
-    if y.shape[1:] != (() if n_targets == 1 else (n_targets,)) or not np.all(np.isfinite(y)):
-        each = "one per row" if n_targets == 1 else f"{n_targets} per row"
-        raise ValueError(f"regression targets must be finite numbers, {each}")
-    return Examples(labels=y, weights=unit_weights(sample_weight, len(y)))
-
-
-def targets_of(examples: Examples):
-    """The targets of all rows, row after row, as the core has them."""
-    return as_floats(examples.labels).reshape(-1)
-
-
-def columns_of(tasks: list[Task], examples: Examples) -> list[tuple[Task, Examples]]:
-    """Each target with its task; the only one with all."""
-    labels = examples.labels
-    columns = [labels] * len(tasks) if labels.ndim == 1 else list(labels.T)
-    return [(task, replace(examples, labels=np.ascontiguousarray(own))) for task, own in zip(tasks, columns)]
-
-
-def predicted_targets(scores):
-    """Scores as predictions: (n,) of one target, (n, m) of several."""
-    return scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-def mean_loss_of(task: Task, scores, examples: Examples) -> float:
-    """Weighted mean loss of scores."""
-    scores, plain = np.reshape(scores, (-1, task.n_outputs)), np.zeros(0)
-    found = losses(task.augment(scores, plain, examples), scores, plain, examples)
-    return float(np.average(found, weights=examples.weights))
-
-
-def share_of_wrong_labels(predicted, examples: Examples) -> float:
-    """Hamming loss: weighted share of wrong labels."""
-    wrong = (np.asarray(predicted) > 0) != (examples.labels > 0)
-    return float(np.average(wrong.mean(axis=1), weights=examples.weights))
+from slimsvm.tasks.labels import (
+    BOUND_OF_TARGETS,
+    SeveralLabels,
+    TargetsWithDual,
+    TwoClasses,
+    columns_of,
+    mean_loss_of,
+    row_loss,
+    target_examples,
+    targets_of,
+)
+from slimsvm.tasks.task import Augmented, RowDual, SmoothRowLoss, Task, as_floats
 
 
 @dataclass(frozen=True)
-class Binary(SmoothRowLoss):
+class Binary(TwoClasses):
     """Two classes with Ψ(x, y) = ½ y φ(x), so that ℓ = max(0, cost_y − y f(x)).
 
     Parameters
@@ -110,10 +60,6 @@ class Binary(SmoothRowLoss):
         """Whether a margin is not 1."""
         return (self.cost_negative, self.cost_positive) != (1.0, 1.0)
 
-    def encode(self, y, sample_weight=None) -> Examples:
-        """Labels −1 and +1 (any two-valued codes 0/1 are mapped to them) and weights as one-row examples."""
-        return signed_examples(y, sample_weight)
-
     def row_dual(self, examples: Examples, price):
         """The dual with one variable for each row, v_i = α_i y_i."""
         is_positive = examples.labels > 0
@@ -123,22 +69,11 @@ class Binary(SmoothRowLoss):
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
         cost = np.array([self.cost_negative, self.cost_positive], np.float64)
-        return core.RowLoss(
-            code=core.HINGE,
-            n_outputs=1,
-            n_classes=0,
-            signs=np.ascontiguousarray(examples.labels),
-            weights=as_floats(examples.weights),
-            cost=cost,
-        )
-
-    def decode(self, scores, plain, examples=None):
-        """+1 where the score is positive, −1 elsewhere."""
-        return np.where(scores[:, 0] > 0, 1, -1)
+        return row_loss(core.HINGE, examples, 1, signs=np.ascontiguousarray(examples.labels), cost=cost)
 
 
 @dataclass(frozen=True)
-class Multilabel(SmoothRowLoss):
+class Multilabel(SeveralLabels):
     """Ψ(x, y) = Σ_l ½ y_l φ(x) ⊗ e_l with y_l = ±1, and ℓ = Σ_l max(0, 1 − y_l s_l): Δ is the number of wrong labels.
 
     Parameters
@@ -163,37 +98,19 @@ class Multilabel(SmoothRowLoss):
         if self.n_labels < 1:
             raise ValueError(f"n_labels must be at least 1, found {self.n_labels}")
 
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per label."""
-        return self.n_labels
-
-    def encode(self, y, sample_weight=None) -> Examples:
-        """An indicator matrix (n, n_labels) of 0 and 1 (or −1 and +1), and weights of its rows."""
-        return labelled_examples(y, self.n_labels, sample_weight)
-
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
-        return core.RowLoss(
-            code=core.HINGE,
-            n_outputs=self.n_labels,
-            n_classes=0,
+        return row_loss(
+            core.HINGE,
+            examples,
+            self.n_labels,
             signs=np.ascontiguousarray(examples.labels).reshape(-1),
-            weights=as_floats(examples.weights),
             cost=np.ones(2),
         )
 
-    def decode(self, scores, plain, examples=None):
-        """+1 where a score is positive, −1 elsewhere, (n, n_labels)."""
-        return np.where(scores > 0, 1, -1)
-
-    def error(self, predicted, examples: Examples) -> float:
-        """Hamming loss: weighted share of wrong labels."""
-        return share_of_wrong_labels(predicted, examples)
-
 
 @dataclass(frozen=True)
-class Regression(SmoothRowLoss):
+class Regression(TargetsWithDual):
     """ℓ = max(0, |y − f(x)| − ε).
 
     The constant of a cut may be negative here, so Theorem 1 of the sampled-cut paper does not apply.
@@ -217,43 +134,16 @@ class Regression(SmoothRowLoss):
     epsilon: float = 0.1
     n_targets: int = 1
     has_targets = is_compiled = True
+    bounded_by = BOUND_OF_TARGETS
 
     def __post_init__(self):
         if not (np.isfinite(self.epsilon) and self.epsilon >= 0):
             raise ValueError(f"epsilon must be a number >= 0, found {self.epsilon!r}")
 
     @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per target."""
-        return self.n_targets
-
-    @property
     def step_loss(self) -> int | None:  # type: ignore[override]
         """Of one target."""
         return core.EPSILON_INSENSITIVE if self.n_targets == 1 else None
-
-    @property
-    def bounded_by(self) -> str:  # type: ignore[override]
-        """A dual variable for each row of one target; cuts of several."""
-        return "rows" if self.n_targets == 1 else "cuts"
-
-    @property
-    def has_dual(self) -> bool:
-        """Whether there is one target."""
-        return self.n_targets == 1
-
-    @property
-    def has_columns(self) -> bool:
-        """Whether there are several targets."""
-        return self.n_targets > 1
-
-    def columns(self, examples: Examples):
-        """Each target by itself."""
-        return columns_of([Regression(self.epsilon)] * self.n_targets, examples) if self.has_columns else []
-
-    def encode(self, y, sample_weight=None) -> Examples:
-        """Targets and weights as one-row examples."""
-        return target_examples(y, self.n_targets, sample_weight)
 
     def row_dual(self, examples: Examples, price):
         """The dual with one variable for each row, v_i = α_i − α_i*."""
@@ -261,18 +151,13 @@ class Regression(SmoothRowLoss):
 
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
-        return core.RowLoss(
-            code=core.EPSILON_INSENSITIVE,
-            n_outputs=self.n_targets,
-            n_classes=0,
+        return row_loss(
+            core.EPSILON_INSENSITIVE,
+            examples,
+            self.n_targets,
             targets=targets_of(examples),
-            weights=as_floats(examples.weights),
             cost=np.array([self.epsilon], np.float64),
         )
-
-    def decode(self, scores, plain, examples=None):
-        """The scores themselves."""
-        return predicted_targets(scores)
 
     def error(self, predicted, examples: Examples) -> float:
         """Weighted mean absolute error."""
@@ -281,7 +166,7 @@ class Regression(SmoothRowLoss):
 
 
 @dataclass(frozen=True)
-class Quantile(SmoothRowLoss):
+class Quantile(TargetsWithDual):
     """ℓ = max(q (y − f), (q − 1) (y − f)), which is least in the mean where a share q of the targets is below f.
 
     Parameters
@@ -306,37 +191,10 @@ class Quantile(SmoothRowLoss):
     q: float = 0.5
     n_targets: int = 1
     has_targets = is_compiled = True
+    bounded_by = BOUND_OF_TARGETS
 
     def __post_init__(self):
         check_quantile(self.q)
-
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per target."""
-        return self.n_targets
-
-    @property
-    def bounded_by(self) -> str:  # type: ignore[override]
-        """A dual variable for each row of one target; cuts of several."""
-        return "rows" if self.n_targets == 1 else "cuts"
-
-    @property
-    def has_dual(self) -> bool:
-        """Whether there is one target."""
-        return self.n_targets == 1
-
-    @property
-    def has_columns(self) -> bool:
-        """Whether there are several targets."""
-        return self.n_targets > 1
-
-    def columns(self, examples: Examples):
-        """Each target by itself."""
-        return columns_of([Quantile(self.q)] * self.n_targets, examples) if self.has_columns else []
-
-    def encode(self, y, sample_weight=None) -> Examples:
-        """Targets and weights as one-row examples."""
-        return target_examples(y, self.n_targets, sample_weight)
 
     def row_dual(self, examples: Examples, price):
         """The dual with one variable for each row, between (q − 1) and q times its price."""
@@ -344,18 +202,9 @@ class Quantile(SmoothRowLoss):
 
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
-        return core.RowLoss(
-            code=core.QUANTILE,
-            n_outputs=self.n_targets,
-            n_classes=0,
-            targets=targets_of(examples),
-            weights=as_floats(examples.weights),
-            cost=np.array([self.q], np.float64),
+        return row_loss(
+            core.QUANTILE, examples, self.n_targets, targets=targets_of(examples), cost=np.array([self.q], np.float64)
         )
-
-    def decode(self, scores, plain, examples=None):
-        """The scores themselves."""
-        return predicted_targets(scores)
 
     def error(self, predicted, examples: Examples) -> float:
         """Weighted mean loss."""
@@ -425,12 +274,11 @@ class Quantiles(SmoothRowLoss):
 
     def core_loss(self, examples: Examples):
         """Half the absolute error, as the core has it."""
-        return core.RowLoss(
-            code=core.QUANTILE,
-            n_outputs=self.n_outputs,
-            n_classes=0,
+        return row_loss(
+            core.QUANTILE,
+            examples,
+            self.n_outputs,
             targets=np.repeat(as_floats(examples.labels), self.n_outputs),
-            weights=as_floats(examples.weights),
             cost=np.array([0.5]),
         )
 

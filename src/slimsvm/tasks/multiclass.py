@@ -15,23 +15,13 @@ import numpy as np
 from slimsvm import core
 from slimsvm.deploy.decisions import ARRAYS
 from slimsvm.tasks.binary_and_regression import Binary
-from slimsvm.tasks.examples import Examples, unit_weights
-from slimsvm.tasks.task import Augmented, RowLoss, SmoothRowLoss, Task, as_floats
-
-
-def coded_examples(y, n_classes: int, sample_weight) -> Examples:
-    """One-row examples of class codes 0 .. n_classes − 1 and weights."""
-    y = np.asarray(y)
-    is_number = y.dtype.kind in "biuf"
-    bad = ~((y >= 0) & (y < n_classes) & (y % 1 == 0)) if is_number else np.ones(y.shape, bool)
-    if y.ndim != 1 or bad.any():
-        found = f"{y[bad][0]!r}" if y.ndim == 1 else f"shape {y.shape}"
-        raise ValueError(f"class codes must be 0 to {n_classes - 1}, one per row; found {found}")
-    return Examples(labels=y.astype(np.int64), weights=unit_weights(sample_weight, len(y)))
+from slimsvm.tasks.examples import Examples
+from slimsvm.tasks.labels import SeveralClasses, coded_examples, row_loss, signs_of_classes
+from slimsvm.tasks.task import Augmented, RowLoss, Task, as_floats
 
 
 @dataclass(frozen=True, eq=False)
-class Multiclass(SmoothRowLoss):
+class Multiclass(SeveralClasses):
     """Ψ(x, y) = φ(x) ⊗ e_y and ℓ = max_c [cost[y, c] + s_c − s_y].
 
     Parameters
@@ -71,11 +61,6 @@ class Multiclass(SmoothRowLoss):
         object.__setattr__(self, "cost", cost)
 
     @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per class."""
-        return self.n_classes
-
-    @property
     def has_costs(self) -> bool:  # type: ignore[override]
         """Whether costs are other than 0/1."""
         return not np.array_equal(self.cost, 1.0 - np.eye(self.n_classes))
@@ -84,24 +69,16 @@ class Multiclass(SmoothRowLoss):
         """The same classes in pairs; None with costs."""
         return None if self.has_costs else OneVsOne(self.n_classes)
 
-    def encode(self, y, sample_weight=None) -> Examples:
-        """Class codes 0 .. n_classes − 1 and weights as one-row examples."""
-        return coded_examples(y, self.n_classes, sample_weight)
-
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
-        return core.RowLoss(
-            code=core.MULTICLASS,
-            n_outputs=self.n_classes,
-            n_classes=self.n_classes,
+        return row_loss(
+            core.MULTICLASS,
+            examples,
+            self.n_classes,
+            self.n_classes,
             classes=np.ascontiguousarray(examples.labels),
-            weights=as_floats(examples.weights),
             cost=np.ascontiguousarray(self.cost, np.float64).reshape(-1),
         )
-
-    def decode(self, scores, plain, examples=None):
-        """Column of the largest score, the lowest among equals."""
-        return np.argmax(scores, axis=1)
 
 
 @dataclass(frozen=True)
@@ -172,7 +149,7 @@ class OneVsOne(Task):
 
 
 @dataclass(frozen=True)
-class HingeOneVsRest(SmoothRowLoss):
+class HingeOneVsRest(SeveralClasses):
     """A score for each class, positive for it: a row's loss is the sum of the hinge losses of all of them.
 
     Each class against the rest is a two-class problem of its own. Predicted is the class of the greatest score.
@@ -198,11 +175,6 @@ class HingeOneVsRest(SmoothRowLoss):
         if not (isinstance(self.n_classes, int | np.integer) and self.n_classes >= 2):
             raise ValueError(f"n_classes must be an integer >= 2, found {self.n_classes!r}")
 
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per class."""
-        return self.n_classes
-
     def columns(self, examples: Examples):
         """Each class against the rest."""
         task = Binary()
@@ -210,25 +182,11 @@ class HingeOneVsRest(SmoothRowLoss):
             (task, task.encode(np.where(examples.labels == c, 1, -1), examples.weights)) for c in range(self.n_classes)
         ]
 
-    def encode(self, y, sample_weight=None) -> Examples:
-        """Codes 0, 1, … of the classes and weights as one-row examples."""
-        return coded_examples(y, self.n_classes, sample_weight)
-
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it: that of an indicator matrix."""
-        signs = np.where(examples.labels[:, None] == np.arange(self.n_classes), np.int8(1), np.int8(-1))
-        return core.RowLoss(
-            code=core.HINGE,
-            n_outputs=self.n_classes,
-            n_classes=0,
-            signs=np.ascontiguousarray(signs).reshape(-1),
-            weights=as_floats(examples.weights),
-            cost=np.ones(2),
+        return row_loss(
+            core.HINGE, examples, self.n_classes, signs=signs_of_classes(examples, self.n_classes), cost=np.ones(2)
         )
-
-    def decode(self, scores, plain, examples=None):
-        """Column of the largest score, the lowest among equals."""
-        return np.argmax(scores, axis=1)
 
 
 @dataclass(frozen=True)
@@ -272,13 +230,7 @@ class Ordinal(RowLoss):
 
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
-        return core.RowLoss(
-            code=core.ORDINAL,
-            n_outputs=1,
-            n_classes=self.n_classes,
-            classes=np.ascontiguousarray(examples.labels),
-            weights=as_floats(examples.weights),
-        )
+        return row_loss(core.ORDINAL, examples, 1, self.n_classes, classes=np.ascontiguousarray(examples.labels))
 
     def decode(self, scores, plain, examples=None):
         """Class c of the greatest Σ_{j<c} (f − θ_j), the lowest among equals: thresholds that rise are counted."""

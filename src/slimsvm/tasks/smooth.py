@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from slimsvm import core
-from slimsvm.tasks.binary_and_regression import (
-    labelled_examples,
+from slimsvm.tasks.examples import Examples
+from slimsvm.tasks.labels import (
+    SeveralClasses,
+    SeveralLabels,
+    Targets,
+    TwoClasses,
     mean_loss_of,
-    predicted_targets,
-    share_of_wrong_labels,
-    signed_examples,
-    target_examples,
+    row_loss,
+    signs_of_classes,
     targets_of,
 )
-from slimsvm.tasks.examples import Examples
-from slimsvm.tasks.multiclass import coded_examples
-from slimsvm.tasks.task import SmoothRowLoss, Task, as_floats
+from slimsvm.tasks.task import Task
 
 Array = np.ndarray
 
@@ -47,14 +47,8 @@ def _known(loss: str, among: dict[str, int]) -> None:
         raise ValueError(f"loss must be one of {', '.join(map(repr, among))}; found {loss!r}")
 
 
-def _row_loss(code: int, examples: Examples, n_outputs: int, **labels: Any) -> core.Structure:
-    """The loss of one score, with labels and weights, as the core has it."""
-    weights = as_floats(examples.weights)
-    return core.RowLoss(code=code, n_outputs=n_outputs, n_classes=0, weights=weights, **labels)
-
-
 @dataclass(frozen=True)
-class SmoothBinary(SmoothRowLoss):
+class SmoothBinary(TwoClasses):
     """Two classes, with a smooth loss of y f(x).
 
     Parameters
@@ -84,21 +78,13 @@ class SmoothBinary(SmoothRowLoss):
         """Whether the loss is one of log odds."""
         return self.loss in LOSSES_OF_LOG_ODDS
 
-    def encode(self, y, sample_weight=None) -> Examples:
-        """Labels −1 and +1 (any two-valued codes 0/1 are mapped to them) and weights as one-row examples."""
-        return signed_examples(y, sample_weight)
-
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
-        return _row_loss(CLASS_LOSSES[self.loss], examples, 1, signs=np.ascontiguousarray(examples.labels))
-
-    def decode(self, scores, plain, examples=None):
-        """+1 where the score is positive, −1 elsewhere."""
-        return np.where(scores[:, 0] > 0, 1, -1)
+        return row_loss(CLASS_LOSSES[self.loss], examples, 1, signs=np.ascontiguousarray(examples.labels))
 
 
 @dataclass(frozen=True)
-class SmoothLabels(SmoothRowLoss):
+class SmoothLabels(SeveralLabels):
     """A smooth loss for each label of a row, added up.
 
     Parameters
@@ -126,35 +112,18 @@ class SmoothLabels(SmoothRowLoss):
         _known(self.loss, CLASS_LOSSES)
 
     @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per label."""
-        return self.n_labels
-
-    @property
     def has_log_odds(self) -> bool:  # type: ignore[override]
         """Whether the loss is one of log odds."""
         return self.loss in LOSSES_OF_LOG_ODDS
 
-    def encode(self, y, sample_weight=None) -> Examples:
-        """An indicator matrix (n, n_labels) of 0 and 1 (or −1 and +1), and weights of its rows."""
-        return labelled_examples(y, self.n_labels, sample_weight)
-
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
         signs = np.ascontiguousarray(examples.labels).reshape(-1)
-        return _row_loss(CLASS_LOSSES[self.loss], examples, self.n_labels, signs=signs)
-
-    def decode(self, scores, plain, examples=None):
-        """+1 where a score is positive, −1 elsewhere, (n, n_labels)."""
-        return np.where(scores > 0, 1, -1)
-
-    def error(self, predicted, examples: Examples) -> float:
-        """Hamming loss: weighted share of wrong labels."""
-        return share_of_wrong_labels(predicted, examples)
+        return row_loss(CLASS_LOSSES[self.loss], examples, self.n_labels, signs=signs)
 
 
 @dataclass(frozen=True)
-class OneVsRest(SmoothRowLoss):
+class OneVsRest(SeveralClasses):
     """A score for each class, which tells it from all others, with a smooth loss each; the greatest score's class.
 
     Parameters
@@ -181,28 +150,14 @@ class OneVsRest(SmoothRowLoss):
     def __post_init__(self):
         _known(self.loss, CLASS_LOSSES)
 
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per class."""
-        return self.n_classes
-
-    def encode(self, y, sample_weight=None) -> Examples:
-        """Class codes 0 .. n_classes − 1 and weights as one-row examples."""
-        return coded_examples(y, self.n_classes, sample_weight)
-
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
-        is_own = examples.labels[:, None] == np.arange(self.n_classes)
-        signs = np.where(is_own, np.int8(1), np.int8(-1)).reshape(-1)
-        return _row_loss(CLASS_LOSSES[self.loss], examples, self.n_classes, signs=signs)
-
-    def decode(self, scores, plain, examples=None):
-        """Column of the largest score, the lowest among equals."""
-        return np.argmax(scores, axis=1)
+        signs = signs_of_classes(examples, self.n_classes)
+        return row_loss(CLASS_LOSSES[self.loss], examples, self.n_classes, signs=signs)
 
 
 @dataclass(frozen=True)
-class Softmax(SmoothRowLoss):
+class Softmax(SeveralClasses):
     """The logistic loss of several classes, ℓ = log Σ_c exp(s_c − s_y).
 
     Parameters
@@ -224,32 +179,15 @@ class Softmax(SmoothRowLoss):
     has_share = has_class_scores = has_log_odds = is_compiled = is_smooth = True
     bounded_by = "residuals"
 
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per class."""
-        return self.n_classes
-
-    def encode(self, y, sample_weight=None) -> Examples:
-        """Class codes 0 .. n_classes − 1 and weights as one-row examples."""
-        return coded_examples(y, self.n_classes, sample_weight)
-
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
-        return core.RowLoss(
-            code=core.SOFTMAX,
-            n_outputs=self.n_classes,
-            n_classes=self.n_classes,
-            classes=np.ascontiguousarray(examples.labels),
-            weights=as_floats(examples.weights),
+        return row_loss(
+            core.SOFTMAX, examples, self.n_classes, self.n_classes, classes=np.ascontiguousarray(examples.labels)
         )
-
-    def decode(self, scores, plain, examples=None):
-        """Column of the largest score, the lowest among equals."""
-        return np.argmax(scores, axis=1)
 
 
 @dataclass(frozen=True)
-class SmoothRegression(SmoothRowLoss):
+class SmoothRegression(Targets):
     """Numbers, with a smooth loss.
 
     Parameters
@@ -283,30 +221,25 @@ class SmoothRegression(SmoothRowLoss):
             raise ValueError(f"epsilon must be a number > 0 with loss='huber', found {self.epsilon!r}")
 
     @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per target."""
-        return self.n_targets
-
-    @property
     def has_log_link(self) -> bool:  # type: ignore[override]
         """Whether scores are logarithms of predictions."""
         return self.loss == "poisson"
 
     def encode(self, y, sample_weight=None) -> Examples:
         """Targets and weights as one-row examples."""
-        examples = target_examples(y, self.n_targets, sample_weight)
+        examples = super().encode(y, sample_weight)
         if self.has_log_link:
             check_counts(examples.labels)
         return examples
 
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
-        own = {"cost": np.array([self.epsilon], np.float64)} if self.loss == "huber" else {}
-        return _row_loss(NUMBER_LOSSES[self.loss], examples, self.n_targets, targets=targets_of(examples), **own)
+        own: dict[str, Any] = {"cost": np.array([self.epsilon], np.float64)} if self.loss == "huber" else {}
+        return row_loss(NUMBER_LOSSES[self.loss], examples, self.n_targets, targets=targets_of(examples), **own)
 
     def decode(self, scores, plain, examples=None):
         """The scores themselves, or their exponentials."""
-        return predicted_targets(np.exp(scores) if self.has_log_link else scores)
+        return super().decode(np.exp(scores) if self.has_log_link else scores, plain)
 
     def error(self, predicted, examples: Examples) -> float:
         """Weighted mean loss."""
