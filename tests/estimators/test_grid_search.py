@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedS
 from sklearn.utils.estimator_checks import check_estimator
 
 from slimsvm import SVC, SVR, Exact, GridSearchSVC, GridSearchSVR
-from slimsvm.estimators import grid_search
+from slimsvm.estimators._shared import cross_validation
 
 GRID = {"C": [10.0, 0.1, 1.0], "gamma": [0.1, 1.0]}
 
@@ -180,7 +180,7 @@ def test_regression_with_widths_of_the_tube(reference):
 class WithThreads(GridSearchSVC):
     """Threads are used however few rows there are."""
 
-    _settings = grid_search.SearchSettings(threads_from=0)
+    _settings = cross_validation.SearchSettings(threads_from=0)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -198,11 +198,11 @@ def test_scores_are_the_same_bits_for_any_number_of_threads(n_classes, monkeypat
     assert len(np.unique(alone)) == len(alone)
     for n_jobs in (2, 3, None):
         np.testing.assert_array_equal(searched(n_jobs), alone)
-    monkeypatch.setattr(grid_search.CrossValidation, "pieces", reversed_pieces)
+    monkeypatch.setattr(cross_validation.CrossValidation, "pieces", reversed_pieces)
     np.testing.assert_array_equal(searched(2), alone)
 
 
-PIECES = grid_search.CrossValidation.pieces
+PIECES = cross_validation.CrossValidation.pieces
 
 
 def reversed_pieces(self, *args):

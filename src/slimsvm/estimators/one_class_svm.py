@@ -14,7 +14,8 @@ from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.conformal import PredictsPValues
 from slimsvm.estimators._shared.input_checks import is_chosen
-from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+from slimsvm.estimators._shared.streams import begin_stream, fit_chunk, has_partial_fit
 from slimsvm.parts.problem import SMALL_TOLERANCE
 from slimsvm.solvers import BSCA, BSGD, Exact
 from slimsvm.tasks import OneClass

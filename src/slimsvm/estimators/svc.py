@@ -28,7 +28,8 @@ from slimsvm.estimators._shared.input_checks import (
     found_classes,
     takes_label_sets,
 )
-from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+from slimsvm.estimators._shared.streams import begin_stream, fit_chunk, has_partial_fit
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows

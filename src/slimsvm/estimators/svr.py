@@ -13,7 +13,8 @@ from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.conformal import PredictsIntervals
 from slimsvm.estimators._shared.input_checks import check_finite, check_option
-from slimsvm.estimators._shared.kernel_estimator import KernelEstimator, begin_stream, fit_chunk, has_partial_fit
+from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+from slimsvm.estimators._shared.streams import begin_stream, fit_chunk, has_partial_fit
 
 
 @with_shared_parameters

@@ -159,9 +159,13 @@ def has_guarantee(estimator: Any) -> bool:
 class Conformal:
     """Mixin of estimators with ``calibration_size``."""
 
-    # The method that predicts; whether nonconformity is one of calibrated probabilities.
+    # The method that predicts.
     _promising: str
-    _sets_need_odds = False
+
+    @property
+    def _sets_need_odds(self: Any) -> bool:
+        """Whether nonconformity is one of calibrated probabilities."""
+        return False
 
     def _conform(self: Any, found: Unseen) -> None:
         """Keep how badly labels fit, in ascending order."""
@@ -196,7 +200,7 @@ class PredictsSets(Conformal):
     _promising = "predict_set"
 
     @property
-    def _sets_need_odds(self: Any) -> bool:  # type: ignore[override]
+    def _sets_need_odds(self: Any) -> bool:
         return len(self.classes_) > 2
 
     def _misfit(self: Any, scores: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The base of all estimators: from parameters to a problem, from a fit to attributes, prediction, certificates."""
+"""The base of all estimators: from parameters to a problem, from a fit to attributes, prediction."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, no_limit, present_limit, under
-from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations, forget
+from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.calibrating import MOST_HELD, has_probability, out_of_sample, scores_of
+from slimsvm.estimators._shared.certifying import Certified
 from slimsvm.estimators._shared.conformal import (
     HELD_OUT,
     NONE,
@@ -55,14 +56,14 @@ from slimsvm.estimators._shared.input_checks import (
     wants_probability,
 )
 from slimsvm.estimators._shared.learned_scales import learning_metric, learns_with_vectors, with_learned_scales
+from slimsvm.estimators._shared.streams import has_partial_fit
 from slimsvm.estimators._shared.trials import choose, kernels_tried
-from slimsvm.model import columns_between, others_by
-from slimsvm.parts.certificate import Certificate, certify
+from slimsvm.model import others_by
 from slimsvm.parts.problem import VALUES_OF_C, Problem
 from slimsvm.parts.progress import reading
 from slimsvm.parts.reports import timed
 from slimsvm.parts.run import Fit
-from slimsvm.parts.solver import Solver, check_loss
+from slimsvm.parts.solver import Solver
 from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
 from slimsvm.rows.columns import Columns
 from slimsvm.size_search.compact import Compact
@@ -74,11 +75,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-# What chunks keep of the fit that they go on from.
-OF_STREAM = ("classes_", "multi_class_", "multilabel_", "n_features_in_", "feature_names_in_", "_centre", "_seen")
 
-
-class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
+class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators: kernel, solver and problem of a fit, its attributes, scores of new rows."""
 
     # Whether y may be an indicator matrix, or several targets; rows may be `Blocks`, or objects that only the kernel
@@ -557,165 +555,3 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     def _encode(self, y: Array, weights: Array | None) -> tuple[tasks.Task, tasks.Examples, float]:
         """The task, its examples of labels y, and the number that is subtracted from targets and scores."""
         raise TypeError(f"{type(self).__name__} must define _encode(y, weights)")
-
-    def certificate(self, X, y, sample_weight=None, max_seconds=None) -> Certificate:
-        """Bound the gap between the model and the exact SVM of this kernel and C. It uses only the model, not the fit.
-
-        One pass costs n² kernel evaluations.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The training rows.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            As in ``fit``.
-        max_seconds : float or None, default=None
-            Time limit; the bound so far is then returned.
-
-        Returns
-        -------
-        Certificate
-            ``objective`` is the model's, and no model has one below ``lower_bound``; both are in float64.
-            ``gap`` is the largest share by which the objective could be lowered.
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        ValueError
-            A value in X or y is out of range.
-
-        Examples
-        --------
-        >>> from slimsvm import SVC
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> SVC(max_basis=10).fit(X, y).certificate(X, y).gap < 0.5
-        True
-        """
-        check_is_fitted(self, "model_")
-        if self._objects is not None and self._objects.are_vectors:
-            raise ValueError(
-                "a certificate needs the kernel's values between all rows, and a model of few texts, lists or other "
-                "objects keeps those alone: train it with kernel='precomputed' on the matrix of these values"
-            )
-        X, y = self._check_X(X, reset=False, y=y)
-        limit = check_limit("max_seconds", max_seconds, integer=False)
-        X, y, weights, index = self._weighted_rows(X, y, sample_weight)
-        model = self.model_
-        if not model.kernel.has_features:
-            positions = np.arange(len(y)) if index is None else index
-            if not np.isin(model.basis, positions).all():
-                raise ValueError(
-                    "sample_weight is 0 for rows of the model, but their kernel values with other rows are needed"
-                )
-            model = replace(model, basis=np.searchsorted(positions, model.basis))
-        task, examples, centre = self._encode(y, weights)
-        return self._certify(X, task, examples, replace(model, intercept=model.intercept - centre), limit)
-
-    def _certify(
-        self, X: Any, task: tasks.Task, examples: tasks.Examples, model: KernelExpansion, max_seconds: float | None
-    ) -> Certificate:
-        """The certificate of a model for the problem that was trained."""
-        C: Any = getattr(self, "C_", self.C)
-        C = 1.0 if np.ndim(C) else C  # of pairs of classes that differ in it the task has it
-        columns = None if isinstance(X, Rows) else columns_between(model, X)
-        if columns is not None:
-            X, model = columns.narrow(X), replace(model, basis=columns.narrow(model.basis))
-        problem = Problem(
-            rows=as_rows(X),
-            examples=examples,
-            task=task,
-            kernel=model.kernel,
-            C=C,
-            intercept=str(getattr(self, "intercept_kind_", self.intercept)) if task.has_threshold else "none",
-            random_state=0,
-            memory_limit=int(1e6 * self.memory_limit),
-            n_jobs=self.n_jobs,
-            verbose=int(self.verbose),
-            settings=self._settings,
-        )
-        return certify(problem, replace(model, dtype="float64"), max_seconds=max_seconds)
-
-
-# -- rows in chunks: partial_fit, for solvers that have partial_solve ------------------------------------------------
-
-
-def has_partial_fit(estimator: Any) -> bool:
-    """Whether the estimator's solver takes rows in chunks."""
-    known = {
-        name: cls for name, cls in solvers.SOLVERS.items() if issubclass(cls, getattr(estimator, "_solvers", object))
-    }
-    solver = known.get(estimator.solver) if isinstance(estimator.solver, str) else type(estimator.solver)
-    if solver not in known.values() or not hasattr(solver, "partial_solve"):
-        streaming = ", ".join(repr(name) for name, cls in known.items() if hasattr(cls, "partial_solve"))
-        raise AttributeError(
-            f"partial_fit needs a solver that takes rows in chunks ({streaming}), found {estimator.solver!r}; "
-            f"{type(estimator).__name__}(solver='bsgd', max_basis=500) keeps at most 500 vectors"
-        )
-    return True
-
-
-def fit_chunk(estimator: Any, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> None:
-    """Pass over one chunk, from where the last one ended, and set the fitted attributes."""
-    if estimator.calibration_size is not None:
-        raise ValueError(
-            "calibration_size holds out some of all rows, which partial_fit never sees: give None, or fit; found "
-            f"{estimator.calibration_size!r}"
-        )
-    if isinstance(X, Rows):
-        raise ValueError(
-            "partial_fit takes the rows of one chunk, an array or a sparse matrix, found Blocks: call it with each "
-            "block in turn, or fit with all of them"
-        )
-    for name in ("C", "gamma"):
-        if is_chosen(getattr(estimator, name)):
-            raise ValueError(f"{name}='validate' tries values on all rows, which partial_fit never sees: give a number")
-    if estimator._learns_metric:
-        raise ValueError(
-            "gamma='learn' finds scales of the features on all rows, which partial_fit never sees: give a number "
-            "for each feature"
-        )
-    problem = estimator._set_up(X, examples, task, weights)
-    check_loss(estimator.solver_, problem)
-    if not estimator.kernel_.has_formula:
-        raise ValueError(
-            f"partial_fit needs a kernel with a formula, found {estimator.kernel_!r}, which has values of the rows "
-            "at hand only"
-        )
-    if not hasattr(estimator, "_stream"):
-        estimator._stream, estimator._stream_parts = None, (estimator.kernel_, estimator.solver_, None)
-    estimator.kernel_, solver, generator = estimator._stream_parts
-    estimator.solver_ = estimator.solver_ if solver is None else solver  # None: the stream was read from a file
-    # One generator for all calls: a number would repeat the first chunk's order.
-    generator = problem.generator() if generator is None else generator
-    estimator._stream_parts = estimator.kernel_, estimator.solver_, generator
-    problem = replace(problem, kernel=estimator.kernel_, random_state=generator)
-    before = getattr(estimator, "model_", None)
-    fit = estimator.solver_.partial_solve(problem, estimator._stream)
-    if wants_probability(estimator):
-        estimator._calibrate_on(fit.model if before is None else before, problem, before is None)
-    estimator._stream, estimator.C_ = fit.state, problem.C
-    estimator.__dict__.pop("shape_fit_", None)  # of one chunk
-    estimator._keep(fit, Trained(None))
-
-
-def begin_stream(estimator: Any) -> bool:
-    """Return whether this is the first chunk. After a fit of a budgeted solver, make its model the stream's."""
-    if hasattr(estimator, "_stream"):
-        return False
-    if not hasattr(estimator, "model_"):
-        return True
-    solver: Any = getattr(estimator, "solver_", None)
-    state = getattr(estimator, "_state", None)
-    if state is None or not hasattr(solver, "after_fit"):
-        raise ValueError(
-            "partial_fit continues earlier calls of partial_fit and fits by 'bsca' and 'bsgd', but this "
-            "estimator was trained by another solver, or read from a file: begin with sklearn.base.clone of it"
-        )
-    model = replace(estimator.model_, intercept=estimator.model_.intercept - estimator._centre)
-    parts = estimator.kernel_, solver, None
-    forget(estimator, OF_STREAM)
-    estimator._stream, estimator._stream_parts = solver.after_fit(model, state), parts
-    return False

@@ -398,9 +398,10 @@ def rounded(model: KernelExpansion) -> KernelExpansion:
 
 def mean_of(machines: list[Machine], goal: Goal, X: Array, n_jobs: int | None) -> Array:
     """The mean of the machines' predictions for encoded rows."""
-    return sum(
+    first, *others = (
         machine.weight * goal.predictions(machine.model.scores(X, n_jobs), machine.calibration) for machine in machines
-    )  # type: ignore[return-value]
+    )
+    return sum(others, start=first)
 
 
 def importances_of(machines: list[Machine], encoding: TableEncoding, rows: Rows) -> Array:
