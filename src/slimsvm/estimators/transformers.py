@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +21,7 @@ from slimsvm.kernels.far import Bulk
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
+from slimsvm.tables.ranks import normal_deviates
 
 Array = np.ndarray
 
@@ -306,15 +306,8 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_at_least("n_values", self.n_values, 2)
         X = checked_features(self, X, reset=True)
-        self.values_, self.deviates_ = [], []
-        for column in X.T:
-            values, counts = np.unique(column, return_counts=True)
-            below = np.cumsum(counts) - 0.5 * counts
-            if len(values) > self.n_values:
-                kept = np.unique(np.linspace(0, len(values) - 1, self.n_values).round().astype(np.int64))
-                values, below = values[kept], below[kept]
-            self.values_.append(values)
-            self.deviates_.append(ndtri(below / len(column)))
+        found = [normal_deviates(column, None, self.n_values) for column in X.T]
+        self.values_, self.deviates_ = [values for values, _ in found], [deviates for _, deviates in found]
         return self
 
     def transform(self, X):
