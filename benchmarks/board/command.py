@@ -25,7 +25,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.board.methods import METHODS, installed
 from benchmarks.board.sets import LEAST_ROWS, SETS, Table, copies, read
-from benchmarks.shared.board_lines import board_lines
+from benchmarks.shared.board_lines import OURS, board_lines
 from benchmarks.shared.results import commit, save
 from slimsvm.cli import options
 from slimsvm.cli.output import CommandError, say
@@ -75,6 +75,31 @@ def run(args: argparse.Namespace) -> Record:
                     found["records"].append(of_cell(kind, name, table, seed, method, args))
                     save(found, path)
     return found | {"table": board_lines(found["records"])}
+
+
+def plot(result: Record, folder: Path) -> list[Path]:
+    """Elo of each method with its interval, classes beside numbers; README's picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    table = board_lines(result["records"])
+    kinds = list(dict.fromkeys(line["kind"] for line in table))
+    figure, axes = plt.subplots(1, max(1, len(kinds)), figsize=(8, 3), layout="constrained", squeeze=False)
+    for ax, kind in zip(axes[0], kinds):
+        lines = sorted((line for line in table if line["kind"] == kind), key=lambda line: line["elo"][0])
+        for place, line in enumerate(lines):
+            elo, least, most = line["elo"]
+            colour = "#0072b2" if line["method"].startswith(OURS) else "#777777"
+            ax.plot([least, most], [place, place], color=colour, linewidth=2)
+            ax.plot(elo, place, "o", color=colour)
+        ax.set_yticks(range(len(lines)), [line["method"] for line in lines])
+        ax.set(xlabel="Elo (random forest: 1000)", title=f"{lines[0]['sets']} tables, {kind}")
+    path = folder / "elo_of_tables.svg"
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+    return [path]
 
 
 def known(path: Path, args: argparse.Namespace) -> Record:

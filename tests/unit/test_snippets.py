@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import slimsvm
@@ -136,10 +137,11 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
-    names = {"X": X, "y": X[:, 0] + X[:, 1] > 0}
+    y = X[:, 0] + X[:, 1] > 0
+    names = {"X": X, "y": y, "df": pd.DataFrame(X, columns=["a", "b", "c"]), "labels": np.where(y, "yes", "no")}
     blocks = re.findall(r"^```python\n(.*?)^```", PAGES[0].read_text(encoding="utf-8"), flags=re.S | re.M)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(compile(block.replace("20_000", "400").replace("10_000", "200"), "README.md", "exec"), names)
-    assert len(capsys.readouterr().out.splitlines()) == 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["board.slim", "model.slim"]
+    assert len(capsys.readouterr().out.splitlines()) > 6
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["board.slim", "model.slim", "table.slim"]
