@@ -1,5 +1,6 @@
 """`SequenceSVM`: sequences in, sequences out."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import slimsvm
 from slimsvm import CPSP, SVC, SequenceSVM, ViolatedCuts
+from slimsvm.tasks import Chain
 
 PARAMETERS = {"C": 5.0, "gamma": 0.5}
 
@@ -77,8 +79,6 @@ def test_solvers_files_and_pickles(solver, loss, tmp_path):
 
 
 def test_predictions_are_the_best_of_all_labellings():
-    import itertools
-
     X, y = weather()
     clf = SequenceSVM(**PARAMETERS).fit(X, y)
     for sequence, predicted in list(zip(X, clf.predict(X)))[:10]:
@@ -200,3 +200,156 @@ def test_no_row_has_no_score():
     clf = SequenceSVM().fit(*GOOD)
     with pytest.raises(ValueError, match="score needs at least one row, found empty sequences only"):
         clf.score([[], []], [[], []])
+
+
+# ---------------------------------------------------------------- n best labellings, margins
+
+
+def scored_labellings(clf, sequence):
+    """All labellings of a sequence with their scores, best first; ties in the order of labels."""
+    emissions = clf.decision_function([sequence])[0]
+    codes = np.array(list(itertools.product(range(len(clf.classes_)), repeat=len(sequence))))
+    scores = clf.start_[codes[:, 0]] + clf.end_[codes[:, -1]] + emissions[np.arange(len(sequence)), codes].sum(axis=1)
+    scores += clf.transitions_[codes[:, :-1], codes[:, 1:]].sum(axis=1)
+    order = np.argsort(-scores, kind="stable")
+    return codes[order], scores[order]
+
+
+@pytest.fixture(scope="module")
+def forecaster():
+    X, y = weather(30)
+    return SequenceSVM(**PARAMETERS).fit(X, y)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 1000])
+def test_n_best_labellings_are_those_of_all(forecaster, n):
+    X, _ = weather(12, seed=3)
+    predicted = forecaster.predict(X)
+    for sequence, best, (labels, scores) in zip(X, predicted, forecaster.predict_n_best(X, n=n), strict=True):
+        codes, all_scores = scored_labellings(forecaster, sequence)
+        assert len(labels) == len(scores) == min(n, len(codes))
+        np.testing.assert_allclose(scores, all_scores[:n], rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(labels[0], best)
+        assert len({tuple(labelling) for labelling in labels}) == len(labels)
+
+
+def test_of_equal_labellings_the_lowest_labels_come_first():
+    labels, scores = Chain(2).n_best(np.zeros((3, 2)), np.zeros(8), 5)
+    assert labels.tolist() == [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0]]
+    assert scores.tolist() == [0.0] * 5
+
+
+def test_margins_are_differences_of_best_labellings(forecaster):
+    X, _ = weather(12, seed=4)
+    stacked = forecaster.margins(np.concatenate(X), lengths=list(map(len, X)))
+    margins = forecaster.margins(X)
+    np.testing.assert_array_equal(np.concatenate(margins), stacked)
+    for sequence, found, predicted in zip(X, margins, forecaster.predict(X), strict=True):
+        codes, scores = scored_labellings(forecaster, sequence)
+        for t, label in itertools.product(range(len(sequence)), range(3)):
+            there = codes[:, t] == label
+            assert found[t, label] == pytest.approx(scores[there].max() - scores[~there].max(), abs=1e-12)
+        assert ((found > 0).sum(axis=1) == 1).all()
+        np.testing.assert_array_equal(forecaster.classes_[found.argmax(axis=1)], predicted)
+
+
+def test_empty_sequences_have_one_labelling(forecaster):
+    (labels, scores), other = forecaster.predict_n_best([np.zeros((0, 3)), np.ones((1, 3))], n=9)
+    assert labels.shape == (1, 0)
+    assert scores.tolist() == [0.0]
+    assert other[0].shape == (3, 1)
+    assert forecaster.margins([np.zeros((0, 3))])[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, None])
+def test_n_is_a_positive_integer(forecaster, n):
+    with pytest.raises(ValueError, match=f"n must be an integer >= 1, found {n}"):
+        forecaster.predict_n_best([np.ones((2, 3))], n=n)
+
+
+# ---------------------------------------------------------------- dictionaries of features
+
+
+WORDS = [["the", "cat", "sat"], ["a", "dog"], ["the", "dog", "ran", "off"]]
+TAGS = [["D", "N", "V"], ["D", "N"], ["D", "N", "V", "P"]]
+
+
+def features(sentence, i):
+    return {
+        "word": sentence[i],
+        "first": i == 0,
+        "length": len(sentence[i]),
+        "ends": [sentence[i][-1], sentence[i][-2:]],
+        "next": {"word": sentence[i + 1]} if i + 1 < len(sentence) else {},
+    }
+
+
+def tokens(sentences, as_features=features):
+    return [[as_features(sentence, i) for i in range(len(sentence))] for sentence in sentences]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_dictionaries_are_rows_of_named_columns(tmp_path, kernel):
+    clf = SequenceSVM(kernel=kernel, C=10.0).fit(tokens(WORDS), TAGS)
+    names = clf.feature_names_in_.tolist()
+    assert names == sorted(names)
+    assert {"word=the", "first", "length", "ends:at", "next:word=cat"} <= set(names)
+    assert [labels.tolist() for labels in clf.predict(tokens(WORDS))] == TAGS
+
+    plain = np.zeros((9, len(names)))
+    for row, token in zip(plain, itertools.chain.from_iterable(tokens(WORDS))):
+        row[names.index("word=" + token["word"])] = 1
+        row[names.index("first")] = token["first"]
+        row[names.index("length")] = token["length"]
+        for end in set(token["ends"]):
+            row[names.index(f"ends:{end}")] += token["ends"].count(end)
+        if token["next"]:
+            row[names.index("next:word=" + token["next"]["word"])] = 1
+    same = SequenceSVM(kernel=kernel, C=10.0).fit(sp.csr_array(plain), np.concatenate(TAGS), lengths=[3, 2, 4])
+    assert same.objective_ == clf.objective_
+    stacked = list(itertools.chain.from_iterable(tokens(WORDS)))
+    np.testing.assert_array_equal(clf.predict(stacked, lengths=[3, 2, 4]), same.predict(plain, lengths=[3, 2, 4]))
+
+    unknown = tokens([["the", "zebra"]])
+    clf.save(tmp_path / "tags.slim")
+    again = slimsvm.load(tmp_path / "tags.slim")
+    np.testing.assert_array_equal(again.predict(unknown)[0], clf.predict(unknown)[0])
+    assert [len(labels) for labels in clf.predict([[], unknown[0]])] == [0, 2]
+    assert clf.certificate(tokens(WORDS), TAGS).gap < 1e-2
+
+
+def test_lists_and_sets_of_names_are_rows_too():
+    lists = tokens(WORDS, lambda sentence, i: [sentence[i], f"place {i}"])
+    sets = tokens(WORDS, lambda sentence, i: {sentence[i], f"place {i}"})
+    one, other = SequenceSVM(kernel="linear").fit(lists, TAGS), SequenceSVM(kernel="linear").fit(sets, TAGS)
+    assert one.feature_names_in_.tolist() == other.feature_names_in_.tolist()
+    assert one.objective_ == other.objective_
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"word": None}, "feature 'word' of row 1 must be a number, a text"),
+        ({3: "word"}, "names of features must be texts, found 3 in row 1"),
+        (["word", 3], "names of features must be texts, found 3 in row 1"),
+        ("word", "row 1 must be a dictionary of features or a list of their names, found 'word'"),
+        ({"a": {"b": [None]}}, "names of features must be texts, found None in row 1"),
+        ({"length": np.nan}, "NaN"),
+        ({"length": np.inf}, "infinity"),
+    ],
+)
+def test_bad_dictionaries_are_named(row, message):
+    with pytest.raises(ValueError, match=message):
+        SequenceSVM().fit([[{"word": "the"}, row]], [["D", "N"]])
+    clf = SequenceSVM().fit(tokens(WORDS), TAGS)
+    with pytest.raises(ValueError, match=message):
+        clf.predict([[{"word": "the"}, row]])
+
+
+def test_dictionaries_need_names_from_training(forecaster):
+    with pytest.raises(ValueError, match="the training rows had no names"):
+        forecaster.predict(tokens(WORDS))
+    with pytest.raises(ValueError, match="must have a feature, found empty dictionaries only"):
+        SequenceSVM().fit([[{}, {}]], [["D", "N"]])
+    clf = SequenceSVM().fit(tokens(WORDS), TAGS)
+    assert not hasattr(clf.fit(*weather()), "feature_names_in_")

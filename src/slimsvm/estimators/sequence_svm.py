@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.input_checks import (
+    check_finite,
     check_labels,
     check_limit,
     check_one_array,
@@ -22,6 +23,7 @@ from slimsvm.estimators._shared.input_checks import (
 )
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.parts.certificate import Certificate
+from slimsvm.rows import are_dictionaries, rows_of_dictionaries
 from slimsvm.tasks import Chain, Examples
 
 Array = np.ndarray
@@ -100,7 +102,10 @@ class SequenceSVM(KernelEstimator):
         Parameters
         ----------
         X : list of array-likes or sparse matrices (length, n_features); or one of shape (n_rows, n_features)
-            The sequences; or all of them one after another, with ``lengths``.
+            The sequences; or all of them one after another, with ``lengths``. A sequence may be a list of dictionaries
+            of features, as sklearn-crfsuite takes them: numbers count as they are, a text is a feature of its own
+            (``{"word": "the"}`` is ``{"word=the": 1}``), so is each text of a list, and dictionaries nest.
+            ``feature_names_in_`` has the names; others are left out in prediction.
         y : list of sequences of labels; or array-like of shape (n_rows,)
             In the form of X.
         lengths : array-like of shape (n_sequences,) or None, default=None
@@ -183,6 +188,65 @@ class SequenceSVM(KernelEstimator):
         labels, offsets = self._predicted(X, lengths)
         return np.split(labels, offsets[1:-1]) if lengths is None else labels
 
+    def predict_n_best(self, X, n=3, lengths=None):
+        """The n best labellings of every sequence, with their scores.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `predict`.
+        n : int, default=3
+            At least 1.
+
+        Returns
+        -------
+        list of (labels, scores), one for each sequence
+            ``labels``: ndarray (m, length), best first, so that the first is that of `predict`; m is n, or the number
+            of all labellings where there are fewer. ``scores``: float64 ndarray (m,), of emissions and transitions.
+
+        Raises
+        ------
+        ValueError
+            n is no integer of at least 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from slimsvm import SequenceSVM
+        >>> X = [np.array([[0.0], [1.0], [0.0]]), np.array([[1.0], [1.0]])]
+        >>> clf = SequenceSVM(C=10.0, gamma=1.0).fit(X, [["a", "b", "a"], ["b", "b"]])
+        >>> labels, scores = clf.predict_n_best([np.array([[1.0], [0.0]])], n=2)[0]
+        >>> labels.tolist()
+        [['b', 'a'], ['b', 'b']]
+        """
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise ValueError(f"n must be an integer >= 1, found {n!r}")
+        scores, offsets = self._emissions(X, lengths)
+        chain, found = Chain(len(self.classes_)), []
+        for own in np.split(scores, offsets[1:-1]):
+            labels, values = chain.n_best(own, self.model_.plain, int(n))
+            found.append((self.classes_[labels], values))
+        return found
+
+    def margins(self, X, lengths=None):
+        """How sure every label is: the best labelling with it there, less the best with another label there.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `predict`.
+
+        Returns
+        -------
+        list of float64 ndarrays (length, n_labels), or one of shape (n_rows, n_labels)
+            In the form of X, columns in the order of ``classes_``. In a row the label of `predict` has the only number
+            above 0, but for ties.
+        """
+        scores, offsets = self._emissions(X, lengths)
+        chain = Chain(len(self.classes_))
+        found = [chain.margins(own, self.model_.plain) for own in np.split(scores, offsets[1:-1])]
+        return found if lengths is None else np.concatenate(found)
+
     def score(self, X, y, lengths=None):
         """Share of correct labels.
 
@@ -246,12 +310,31 @@ class SequenceSVM(KernelEstimator):
         """All rows in one array, with their windows, and the positions where sequences begin."""
         if isinstance(self.window, bool) or not isinstance(self.window, (int, np.integer)) or self.window < 0:
             raise ValueError(f"window must be an integer >= 0, found {self.window!r}")
+        flat = X if lengths is not None else _joined(X)
+        if are_dictionaries(flat):
+            return self._dictionary_rows(flat, list(map(len, X)) if lengths is None else lengths, reset)
         if lengths is None:
             X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "sequence")
         else:
             check_one_array(X, "sequence")
         is_empty = not reset and not np.any(lengths)
         X = np.zeros((0, self.n_features_in_)) if is_empty else self._check_X(X, reset=reset)
+        offsets = offsets_of(lengths, X.shape[0], "sequence")
+        return _with_window(X, offsets, int(self.window)), offsets
+
+    def _dictionary_rows(self, rows: Any, lengths: Any, reset: bool) -> tuple[Any, Array]:
+        """All rows of dictionaries, with their windows, and the positions where sequences begin."""
+        names = None if reset else getattr(self, "feature_names_in_", None)
+        if not reset and names is None:
+            raise ValueError("X has dictionaries of features, but the training rows had no names; give arrays")
+        X, names = rows_of_dictionaries(rows, names)
+        if not X.shape[1]:
+            raise ValueError("X must have a feature, found empty dictionaries only")
+        if reset:
+            X = self._check_X(X, reset=True)
+            self.feature_names_in_ = names
+        else:
+            check_finite(X)
         offsets = offsets_of(lengths, X.shape[0], "sequence")
         return _with_window(X, offsets, int(self.window)), offsets
 
@@ -279,6 +362,12 @@ class SequenceSVM(KernelEstimator):
             raise ValueError(f"y must have one label per row: {offsets[-1]} rows, found shape {labels.shape}")
         check_labels(labels)
         return labels
+
+
+def _joined(X: Any) -> Any:
+    """The rows of sequences that are lists, one after another; None where one is no list."""
+    is_listed = isinstance(X, (list, tuple)) and all(isinstance(sequence, (list, tuple)) for sequence in X)
+    return [row for sequence in X for row in sequence] if is_listed else None
 
 
 def _with_window(X: Any, offsets: Array, window: int) -> Any:

@@ -20,6 +20,7 @@ from slimsvm.rows.arrays import (
 )
 from slimsvm.rows.blocks import Blocks
 from slimsvm.rows.columns import ColumnSums, keep_sums, sums_of
+from slimsvm.rows.dictionaries import are_dictionaries, rows_of_dictionaries
 from slimsvm.rows.files import files_of
 from slimsvm.rows.labels import first_missing
 
@@ -33,6 +34,7 @@ __all__ = [
     "DenseRows",
     "Rows",
     "SparseRows",
+    "are_dictionaries",
     "as_csr",
     "as_rows",
     "files_of",
@@ -44,6 +46,7 @@ __all__ = [
     "keep_sums",
     "parts_of",
     "plain_floats",
+    "rows_of_dictionaries",
     "say_not_finite",
     "sums_of",
 ]

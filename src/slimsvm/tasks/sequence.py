@@ -146,6 +146,62 @@ class Chain(Task):
             decode(first=first, last=last)
         return labels
 
+    def n_best(self, scores: Array, plain: Array, n: int) -> tuple[Array, Array]:
+        """The labellings of the `n` greatest scores of one sequence.
+
+        The recursion runs from the end, as in `decode`, and keeps the n best continuations of every label.
+
+        Returns
+        -------
+        labels : int64 ndarray of shape (m, length)
+            m is n, or the number of all labellings where there are fewer. Best first; ties as in `augment`.
+        scores : float64 ndarray of shape (m,)
+        """
+        if not len(scores):
+            return np.zeros((1, 0), np.int64), np.zeros(1)
+        steps, start, end = self._parts(plain)
+        value = (scores[-1] + end)[:, None]
+        choices = []
+        for row in scores[-2::-1]:
+            after = (steps[:, :, None] + value).reshape(self.n_labels, -1)
+            order = np.argsort(-after, axis=1, kind="stable")[:, :n]
+            choices.append((order, value.shape[1]))
+            value = row[:, None] + np.take_along_axis(after, order, axis=1)
+        total = (value + start[:, None]).ravel()
+        best = np.argsort(-total, kind="stable")[:n]
+        labels = np.empty((len(best), len(scores)), np.int64)
+        labels[:, 0], rank = np.divmod(best, value.shape[1])
+        for t, (order, width) in enumerate(reversed(choices), 1):
+            labels[:, t], rank = np.divmod(order[labels[:, t - 1], rank], width)
+        return labels, total[best]
+
+    def margins(self, scores: Array, plain: Array) -> Array:
+        """By how much the best labelling with a label in a row is better than the best with another label there.
+
+        Returns
+        -------
+        float64 ndarray of shape (length, n_labels)
+            At most one entry of a row is above 0: that of the label which `decode` has there.
+        """
+        if not len(scores):
+            return np.zeros((0, self.n_labels))
+        steps, start, end = self._parts(plain)
+        before, after = [start + scores[0]], [end]
+        for row in scores[1:]:
+            before.append((before[-1][:, None] + steps).max(axis=0) + row)
+        for row in scores[:0:-1]:
+            after.append((steps + (row + after[-1])).max(axis=1))
+        through = np.array(before) + np.array(after[::-1])
+        two = -np.partition(-through, 1, axis=1)[:, :2]
+        is_best = np.zeros(through.shape, bool)
+        is_best[np.arange(len(through)), through.argmax(axis=1)] = True
+        return through - np.where(is_best, two[:, 1:], two[:, :1])
+
+    def _parts(self, plain: Array) -> tuple[Array, Array, Array]:
+        """Transitions, start and end."""
+        k = self.n_labels
+        return plain[: k * k].reshape(k, k), plain[k * k : k * k + k], plain[k * k + k :]
+
     def _pieces(self, offsets: Array) -> list[tuple[int, int]]:
         return pieces(offsets, max(1, STEPS_PER_CALL // self.n_labels**2))
 
