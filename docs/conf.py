@@ -1,6 +1,7 @@
 """Sphinx settings: `make docs`."""
 
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
@@ -9,8 +10,15 @@ project = "slimsvm"
 author = "the slimsvm developers"
 release = version = installed_version("slimsvm")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json", "gallery/**/*.zip"]
+suppress_warnings = ["config.cache"]  # the gallery's settings have a function
 html_theme = "furo"
 html_title = "slimsvm"
 
@@ -24,6 +32,48 @@ napoleon_use_ivar = True  # attributes that are properties, too, have one place
 napoleon_use_rtype = False
 
 html_math_renderer = "mathml"
+
+SECTIONS = (
+    "first_steps",
+    "small_models",
+    "kernels_and_losses",
+    "probabilities",
+    "labels",
+    "structures",
+    "large",
+    "shipping",
+)
+
+
+def colours_of_plots(gallery_conf, fname):
+    """Every example is drawn in the colours of the library's own plots, which colour-blind people can tell apart."""
+    import matplotlib.pyplot as plt
+    from cycler import cycler
+
+    from slimsvm.plots.drawing import PALETTE
+
+    plt.rcdefaults()
+    plt.rcParams["axes.prop_cycle"] = cycler(color=PALETTE)
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "subsection_order": [f"../examples/{name}" for name in SECTIONS],
+    "within_subsection_order": "FileNameSortKey",
+    "run_stale_examples": True,  # an example whose text is as before may have another picture: the library has changed
+    "abort_on_example_error": True,
+    "reset_modules": (colours_of_plots,),
+    "doc_module": ("slimsvm",),
+    "backreferences_dir": "gallery/used_in",
+    "reference_url": {"slimsvm": None},
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "copyfile_regex": "",
+}
 
 
 def _visit_math(translator, node):
@@ -39,7 +89,14 @@ def _skip(app, what, name, member, skip, options):
     return skip or name.endswith("_request") or str(getattr(function, "__module__", "")).startswith("sklearn")
 
 
+def _used_in(app, what, name, member, options, lines):
+    """A class or function ends with the examples that use it."""
+    if (Path(app.srcdir) / "gallery" / "used_in" / f"{name}.examples").exists():
+        lines += ["", f".. minigallery:: {name}", "   :add-heading: Used in", "   :heading-level: ^", ""]
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _used_in)
     app.connect("autodoc-skip-member", _skip)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))

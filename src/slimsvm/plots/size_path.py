@@ -164,7 +164,7 @@ class SizePathDisplay:
         counts = sorted({trial["n_basis"] for trial in self.results})
         if self.n_basis is not None:
             ax.axvline(self.n_basis, color="black", linestyle=":", label=f"the model: {self.n_basis}")
-            counts = [count for count in counts if abs(np.log(count / self.n_basis)) > 0.1] + [self.n_basis]
+            counts = [count for count in counts if abs(np.log(count / self.n_basis)) > 0.2] + [self.n_basis]
         ax.set(xscale="log", ylabel="error on held-out rows")
         return sorted(counts)
 
