@@ -68,6 +68,8 @@ sphinx_gallery_conf = {
     "doc_module": ("slimsvm",),
     "backreferences_dir": "gallery/used_in",
     "reference_url": {"slimsvm": None},
+    "capture_repr": (),
+    "min_reported_time": 1000,  # no times: they are those of whichever machine built the pages
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
@@ -91,8 +93,14 @@ def _skip(app, what, name, member, skip, options):
 
 def _used_in(app, what, name, member, options, lines):
     """A class or function ends with the examples that use it."""
-    if (Path(app.srcdir) / "gallery" / "used_in" / f"{name}.examples").exists():
-        lines += ["", f".. minigallery:: {name}", "   :add-heading: Used in", "   :heading-level: ^", ""]
+    if what not in ("class", "function"):
+        return
+    found = Path(app.srcdir) / "gallery" / "used_in"
+    names = [name, f"{name}.from_estimator", f"{name}.from_explanation"]
+    files = {each: found / f"{each}.examples" for each in names}
+    used = [each for each, file in files.items() if file.exists() and file.stat().st_size]
+    if used:
+        lines += ["", f".. minigallery:: {' '.join(used)}", "   :add-heading: Used in", "   :heading-level: ^", ""]
 
 
 def setup(app):

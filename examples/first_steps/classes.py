@@ -2,8 +2,9 @@
 A classifier, and a small one
 =============================
 
-You have rows and two classes. ``SVC()`` trains the machine that scikit-learn's ``SVC`` trains. ``max_basis=15``
-trains one with at most 15 vectors, which it places itself. A certificate says how far each is from the optimum.
+You have rows and two classes. ``SVC()`` trains the machine that scikit-learn's ``SVC``
+trains. ``max_basis=15`` trains one with at most 15 vectors, which it places itself. A
+certificate says how far each is from the optimum.
 """
 
 import matplotlib.pyplot as plt
@@ -21,13 +22,14 @@ exact = SVC(C=10, gamma=2).fit(X_train, y_train)
 small = SVC(C=10, gamma=2, max_basis=15, random_state=0).fit(X_train, y_train)
 
 # %%
-# The regions hardly differ, and the small model needs a few per cent of the vectors. The surface shows the score: it
-# is 0 on the solid line, where the classes meet.
+# The regions hardly differ, and the small model needs a few per cent of the vectors. The
+# surface shows the score: it is 0 on the solid line, where the classes meet.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
 for ax, name, clf in zip(axes, ["SVC()", "SVC(max_basis=15)"], [exact, small], strict=True):
     DecisionSurfaceDisplay.from_estimator(clf, X_test, y_test, max_points=300, ax=ax)
-    ax.set_title(f"{name}: {clf.n_basis_} vectors, test error {100 * (1 - clf.score(X_test, y_test)):.1f} %")
+    error = 100 * (1 - clf.score(X_test, y_test))
+    ax.set_title(f"{name}: {clf.n_basis_} vectors, test error {error:.1f} %")
 
 # %%
 # The relative distance of the objective to the exact machine's optimum, at most:

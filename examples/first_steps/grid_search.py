@@ -2,8 +2,9 @@
 Choosing C and gamma
 ====================
 
-``GridSearchSVC`` cross-validates a grid of C and gamma, with the folds and scores of scikit-learn's ``GridSearchCV``,
-in a fraction of its time: fits that differ in C alone share kernel values and start from each other.
+``GridSearchSVC`` cross-validates a grid of C and gamma, with the folds and scores of
+scikit-learn's ``GridSearchCV``, in a fraction of its time: fits that differ in C alone
+share kernel values and start from each other.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +27,14 @@ scores = 100 * np.array(search.cv_results_["mean_test_score"]).reshape(5, 5)
 figure, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
 image = ax.imshow(scores, cmap="viridis", origin="lower", vmin=scores.max() - 10)
 for (row, column), score in np.ndenumerate(scores):
-    ax.text(column, row, f"{score:.1f}", ha="center", va="center", color="black" if score > 95 else "white")
+    ax.text(
+        column,
+        row,
+        f"{score:.1f}",
+        ha="center",
+        va="center",
+        color="black" if score > 95 else "white",
+    )
 ax.set_xticks(range(5), grid["gamma"])
 ax.set_yticks(range(5), grid["C"])
 ax.set(xlabel="gamma", ylabel="C", title="Accuracy in five folds (%)")

@@ -2,9 +2,9 @@
 Watching a fit, stopping it, going on
 =====================================
 
-A callback sees the model after every epoch: here it notes the test error. ``Checkpoint`` writes the model to a file,
-so that a fit that was killed goes on from there. (``max_seconds=`` and Ctrl-C end any fit soon and keep the best
-model.)
+A callback sees the model after every epoch: here it notes the test error. ``Checkpoint``
+writes the model to a file, so that a fit that was killed goes on from there.
+(``max_seconds=`` and Ctrl-C end any fit soon and keep the best model.)
 """
 
 import tempfile
@@ -43,7 +43,8 @@ class TestErrors:
 
 
 # %%
-# The first fit ends after five epochs, as if it had been killed. The second reads the file and does five more.
+# The first fit ends after five epochs, as if it had been killed. The second reads the
+# file and does five more.
 
 file = Path(tempfile.mkdtemp()) / "run.slim"
 before, after = TestErrors(), TestErrors()
@@ -56,5 +57,10 @@ clf.set_callbacks(after).fit(X_train, y_train)
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 ax.plot(range(1, 6), before.errors, "o-", label="first fit")
 ax.plot(range(6, 11), after.errors, "s--", label="after the file was read")
-ax.set(xlabel="epoch", ylabel="test error (%)", xticks=range(1, 11), title="BSCA with 30 vectors")
+ax.set(
+    xlabel="epoch",
+    ylabel="test error (%)",
+    xticks=range(1, 11),
+    title="BSCA with 30 vectors",
+)
 ax.legend()

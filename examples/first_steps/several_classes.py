@@ -2,8 +2,8 @@
 Several classes
 ===============
 
-Handwritten digits of 8 by 8 pixels. ``SVC()`` trains a machine for each pair of classes, as scikit-learn does; with
-``max_basis=60`` all pairs share 60 vectors.
+Handwritten digits of 8 by 8 pixels. ``SVC()`` trains a machine for each pair of classes,
+as scikit-learn does; with ``max_basis=60`` all pairs share 60 vectors.
 """
 
 import matplotlib.pyplot as plt
@@ -23,11 +23,17 @@ predicted = clf.predict(X_test)
 # The confusion matrix, and the first digits that it gets wrong.
 
 figure, ax = plt.subplots(figsize=(6, 5.4), layout="constrained")
-ConfusionMatrixDisplay.from_predictions(y_test, predicted, cmap="Blues", colorbar=False, ax=ax)
-ax.set_title(f"{clf.n_basis_} vectors, {(predicted != y_test).sum()} errors on {len(y_test)} rows")
+ConfusionMatrixDisplay.from_predictions(
+    y_test, predicted, cmap="Blues", colorbar=False, ax=ax
+)
+ax.set_title(
+    f"{clf.n_basis_} vectors, {(predicted != y_test).sum()} errors on {len(y_test)} rows"
+)
 
 wrong = (predicted != y_test).nonzero()[0][:5]
-figure, axes = plt.subplots(1, len(wrong), figsize=(1.4 * len(wrong), 2), layout="constrained")
+figure, axes = plt.subplots(
+    1, len(wrong), figsize=(1.4 * len(wrong), 2), layout="constrained"
+)
 for ax, i in zip(axes, wrong):
     ax.set_axis_off()
     ax.imshow(X_test[i].reshape(8, 8), cmap="gray_r")

@@ -2,8 +2,9 @@
 Kernels, compared
 =================
 
-The same rows and seven kernels. RBF, Matérn and the rational quadratic kernel are round; the Laplacian has edges
-along the axes; an additive kernel has no interaction of the two features; a linear one has no curve at all.
+The same rows and seven kernels. RBF, Matérn and the rational quadratic kernel are round;
+the Laplacian has edges along the axes; an additive kernel has no interaction of the two
+features; a linear one has no curve at all.
 """
 
 import matplotlib.pyplot as plt
@@ -28,9 +29,12 @@ machines = {
 figure, axes = plt.subplots(2, 4, figsize=(15, 8), layout="constrained")
 for ax, (name, clf) in zip(axes.flat, machines.items()):
     clf.fit(X[:n_rows], y[:n_rows])
-    DecisionSurfaceDisplay.from_estimator(clf, X[n_rows:], y[n_rows:], grid_resolution=101, max_points=200, ax=ax)
+    DecisionSurfaceDisplay.from_estimator(
+        clf, X[n_rows:], y[n_rows:], grid_resolution=101, max_points=200, ax=ax
+    )
     handles, names = ax.get_legend_handles_labels()
     ax.get_legend().remove()
-    ax.set_title(f"{name}\n{100 * (1 - clf.score(X[n_rows:], y[n_rows:])):.1f} % errors, {clf.n_basis_} vectors")
+    error = 100 * (1 - clf.score(X[n_rows:], y[n_rows:]))
+    ax.set_title(f"{name}\n{error:.1f} % errors, {clf.n_basis_} vectors")
 axes[1, 3].set_axis_off()
 axes[1, 3].legend(handles, [*names[:-1], "vectors"], loc="center", fontsize="large")

@@ -2,9 +2,9 @@
 Losses of classifiers, compared
 ===============================
 
-What a row costs, as a function of its score times its label. The hinge and the squared hinge are 0 from 1 on, so rows
-beyond are no vectors. The logistic loss is never 0, and its scores are log odds. The ramp stops at 2: outliers cost
-no more than that.
+What a row costs, as a function of its score times its label. The hinge and the squared
+hinge are 0 from 1 on, so rows beyond are no vectors. The logistic loss is never 0, and
+its scores are log odds. The ramp stops at 2: outliers cost no more than that.
 """
 
 import matplotlib.pyplot as plt
@@ -28,9 +28,10 @@ ax.set(xlabel="score × label", ylabel="loss of the row", ylim=(-0.1, 6))
 ax.legend()
 
 # %%
-# What the scores are then. The rows have one feature, class 1 is likely on the right, and one row in five between 2
-# and 3 has the wrong label. Scores of the logistic loss are log odds and go furthest; with the squared hinge they
-# give way most to the wrong labels; with the hinge and the ramp they stay at 1 there.
+# What the scores are then. The rows have one feature, class 1 is likely on the right, and
+# one row in five between 2 and 3 has the wrong label. Scores of the logistic loss are log
+# odds and go furthest; with the squared hinge they give way most to the wrong labels;
+# with the hinge and the ramp they stay at 1 there.
 
 n_rows = 400  # tests: 100
 rng = np.random.default_rng(0)

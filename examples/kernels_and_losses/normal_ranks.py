@@ -2,8 +2,9 @@
 Features with long tails
 ========================
 
-A few huge values stretch a feature, and most rows lie in one corner of it. ``NormalRanks`` replaces a value by the
-normal quantile of its rank. The Laplacian kernel, which adds up distances along single features, suffers less.
+A few huge values stretch a feature, and most rows lie in one corner of it.
+``NormalRanks`` replaces a value by the normal quantile of its rank. The Laplacian kernel,
+which adds up distances along single features, suffers less.
 """
 
 import matplotlib.pyplot as plt
@@ -23,13 +24,25 @@ train, test = slice(n_rows), slice(n_rows, None)
 errors = {}
 for kernel in ("rbf", "laplacian"):
     for scaler in (StandardScaler(), NormalRanks()):
-        clf = make_pipeline(scaler, SVC(kernel=kernel, C="validate", gamma="validate", random_state=0))
+        clf = make_pipeline(
+            scaler, SVC(kernel=kernel, C="validate", gamma="validate", random_state=0)
+        )
         clf.fit(X[train], y[train])
-        errors[f"{type(scaler).__name__},\n{kernel}"] = 100 * (1 - clf.score(X[test], y[test]))
+        errors[f"{type(scaler).__name__},\n{kernel}"] = 100 * (
+            1 - clf.score(X[test], y[test])
+        )
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-for scaler, ax_label in ((StandardScaler(), "StandardScaler"), (NormalRanks(), "NormalRanks")):
-    axes[0].hist(scaler.fit_transform(X)[:, 0], bins=np.linspace(-3, 6, 46), alpha=0.7, label=ax_label)
+for scaler, ax_label in (
+    (StandardScaler(), "StandardScaler"),
+    (NormalRanks(), "NormalRanks"),
+):
+    axes[0].hist(
+        scaler.fit_transform(X)[:, 0],
+        bins=np.linspace(-3, 6, 46),
+        alpha=0.7,
+        label=ax_label,
+    )
 axes[0].set(xlabel="first feature after scaling", ylabel="rows")
 axes[0].legend()
 bars = axes[1].barh(list(errors), list(errors.values()))

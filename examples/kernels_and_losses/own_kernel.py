@@ -2,8 +2,8 @@
 A kernel of your own
 ====================
 
-A function of two blocks of rows is enough: ``kernel=function``. This one is periodic, so the regression knows what
-comes after the last row.
+A function of two blocks of rows is enough: ``kernel=function``. This one is periodic, so
+the regression knows what comes after the last row.
 """
 
 import matplotlib.pyplot as plt
@@ -20,12 +20,27 @@ def periodic(A, B):
 n_rows = 120  # tests: 60
 rng = np.random.default_rng(0)
 X = np.sort(rng.uniform(0, 3, (n_rows, 1)), axis=0)
-y = np.sin(2 * np.pi * X[:, 0]) + 0.5 * np.cos(4 * np.pi * X[:, 0]) + 0.2 * rng.normal(size=n_rows)
+y = (
+    np.sin(2 * np.pi * X[:, 0])
+    + 0.5 * np.cos(4 * np.pi * X[:, 0])
+    + 0.2 * rng.normal(size=n_rows)
+)
 grid = np.linspace(0, 6, 601)[:, None]
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 ax.scatter(X, y, s=12, color="grey", label="rows")
-ax.plot(grid, SVR(kernel=periodic, C=10).fit(X, y).predict(grid), linewidth=2, label="kernel=periodic")
-ax.plot(grid, SVR(gamma=5, C=10).fit(X, y).predict(grid), "--", linewidth=2, label='kernel="rbf"')
+ax.plot(
+    grid,
+    SVR(kernel=periodic, C=10).fit(X, y).predict(grid),
+    linewidth=2,
+    label="kernel=periodic",
+)
+ax.plot(
+    grid,
+    SVR(gamma=5, C=10).fit(X, y).predict(grid),
+    "--",
+    linewidth=2,
+    label='kernel="rbf"',
+)
 ax.set(xlabel="x", ylabel="y", ylim=(-2.4, 2.4))
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))

@@ -2,8 +2,8 @@
 Losses of regressions, compared
 ===============================
 
-A tenth of the targets is far off. The squared loss follows them. Huber's and the ε-insensitive loss count an outlier
-by its distance, not by its square.
+A tenth of the targets is far off. The squared loss follows them. Huber's and the
+ε-insensitive loss count an outlier by its distance, not by its square.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +34,18 @@ counts = rng.poisson(np.exp(np.sin(X[:, 0])))
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 ax.scatter(X, counts, s=12, color="grey", label="counts")
 ax.plot(X, np.exp(np.sin(X[:, 0])), color="black", linewidth=1, label="true mean")
-ax.plot(X, SVR(loss="poisson", C=1, gamma=0.5).fit(X, counts).predict(X), linewidth=2, label='loss="poisson"')
-ax.plot(X, SVR(loss="squared", C=1, gamma=0.5).fit(X, counts).predict(X), "--", linewidth=2, label='loss="squared"')
+ax.plot(
+    X,
+    SVR(loss="poisson", C=1, gamma=0.5).fit(X, counts).predict(X),
+    linewidth=2,
+    label='loss="poisson"',
+)
+ax.plot(
+    X,
+    SVR(loss="squared", C=1, gamma=0.5).fit(X, counts).predict(X),
+    "--",
+    linewidth=2,
+    label='loss="squared"',
+)
 ax.set(xlabel="x", ylabel="count")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))

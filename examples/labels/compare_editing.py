@@ -2,8 +2,9 @@
 Editing methods, compared
 =========================
 
-A tenth of the labels is wrong. Every wrong row becomes a support vector, so the machine grows with the noise. Editors
-remove rows before training; the ramp loss and cross-training do so while they train.
+A tenth of the labels is wrong. Every wrong row becomes a support vector, so the machine
+grows with the noise. Editors remove rows before training; the ramp loss and cross-
+training do so while they train.
 """
 
 import matplotlib.pyplot as plt
@@ -37,8 +38,13 @@ machines = {
 }
 figure, axes = plt.subplots(2, 3, figsize=(13, 9), layout="constrained")
 for ax, (name, clf) in zip(axes.flat, machines.items(), strict=True):
-    DecisionSurfaceDisplay.from_estimator(clf, X, y, grid_resolution=101, max_points=400, ax=ax)
-    ax.set_title(f"{name}\n{clf.n_basis_} vectors, test error {100 * (1 - clf.score(X_test, y_test)):.1f} %")
+    DecisionSurfaceDisplay.from_estimator(
+        clf, X, y, grid_resolution=101, max_points=400, ax=ax
+    )
+    error = 100 * (1 - clf.score(X_test, y_test))
+    ax.set_title(f"{name}\n{clf.n_basis_} vectors, test error {error:.1f} %")
     handles, names = ax.get_legend_handles_labels()
     ax.get_legend().remove()
-figure.legend(handles, [*names[:-1], "vectors"], loc="outside upper center", ncols=len(names))
+figure.legend(
+    handles, [*names[:-1], "vectors"], loc="outside upper center", ncols=len(names)
+)

@@ -2,8 +2,8 @@
 Cross-training on growing data
 ==============================
 
-With wrong labels, a machine has more vectors the more rows it sees. Cross-training edits the rows by machines of
-subsets, and its number of vectors hardly grows.
+With wrong labels, a machine has more vectors the more rows it sees. Cross-training edits
+the rows by machines of subsets, and its number of vectors hardly grows.
 """
 
 import matplotlib.pyplot as plt
@@ -18,11 +18,20 @@ sizes = [n_rows // 8, n_rows // 4, n_rows // 2, n_rows]
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for marker, (name, machine) in zip(
-    "os", {"SVC()": SVC(C=1, gamma=0.5), "CrossTrainedSVC()": CrossTrainedSVC(gamma=0.5, random_state=0)}.items()
+    "os",
+    {
+        "SVC()": SVC(C=1, gamma=0.5),
+        "CrossTrainedSVC()": CrossTrainedSVC(gamma=0.5, random_state=0),
+    }.items(),
 ):
     fits = [machine.__class__(**machine.get_params()).fit(X[:n], y[:n]) for n in sizes]
     axes[0].plot(sizes, [fit.n_basis_ for fit in fits], marker + "-", label=name)
-    axes[1].plot(sizes, [100 * (1 - fit.score(X_test, y_test)) for fit in fits], marker + "-", label=name)
+    axes[1].plot(
+        sizes,
+        [100 * (1 - fit.score(X_test, y_test)) for fit in fits],
+        marker + "-",
+        label=name,
+    )
 for ax, label in zip(axes, ("vectors of the model", "test error (%)"), strict=True):
     ax.set(xlabel="training rows", ylabel=label)
     ax.set_ylim(0, 1.1 * ax.get_ylim()[1])

@@ -2,8 +2,9 @@
 Novelties
 =========
 
-Only normal rows are there to train on. ``OneClassSVM`` finds where they lie. With ``calibration_size=0.2`` its
-p-values are right: of normal rows at most a share alpha has a p-value of alpha or less.
+Only normal rows are there to train on. ``OneClassSVM`` finds where they lie. With
+``calibration_size=0.2`` its p-values are right: of normal rows at most a share alpha has
+a p-value of alpha or less.
 """
 
 import matplotlib.pyplot as plt
@@ -29,5 +30,7 @@ axes[1].plot(alphas, alphas, "--", color="black", label="promised for normal row
 for name, rows in (("normal rows", normal), ("uniform rows", novel)):
     p = clf.p_values(rows)
     axes[1].plot(alphas, [np.mean(p <= alpha) for alpha in alphas], label=name)
-axes[1].set(xlabel="alpha", ylabel="share of rows with p ≤ alpha", xlim=(0, 1), ylim=(0, 1.02))
+axes[1].set(
+    xlabel="alpha", ylabel="share of rows with p ≤ alpha", xlim=(0, 1), ylim=(0, 1.02)
+)
 axes[1].legend(loc="lower right")

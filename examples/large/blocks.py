@@ -2,8 +2,9 @@
 More rows than memory
 =====================
 
-``Blocks`` are functions that return some of the rows, one after another; a pass over the rows calls each. Memory
-holds a block and the model, however many rows there are. The result has the bits of the same rows in one array.
+``Blocks`` are functions that return some of the rows, one after another; a pass over the
+rows calls each. Memory holds a block and the model, however many rows there are. The
+result has the bits of the same rows in one array.
 """
 
 import numpy as np
@@ -26,9 +27,11 @@ clf = SVC(C=1, gamma=10, max_basis=60, random_state=0).fit(X, y)
 print(X, clf.n_basis_)
 
 # %%
-# ``Blocks.from_parquet("folder", label="y")`` reads Parquet files, ``slimsvm.datasets.read_libsvm_blocks`` LIBSVM
-# text.
+# ``Blocks.from_parquet("folder", label="y")`` reads Parquet files,
+# ``slimsvm.datasets.read_libsvm_blocks`` LIBSVM text.
 
 X_test, y_test = checkerboard(5_000, random_state=99)
 display = DecisionSurfaceDisplay.from_estimator(clf, X_test, y_test, max_points=500)
-display.ax_.set_title(f"{X.shape[0]:,} rows, test error {100 * (1 - clf.score(X_test, y_test)):.1f} %")
+display.ax_.set_title(
+    f"{X.shape[0]:,} rows, test error {100 * (1 - clf.score(X_test, y_test)):.1f} %"
+)

@@ -2,9 +2,9 @@
 How training time grows with the rows
 =====================================
 
-The exact machine is quick on a few thousand rows, and its vectors grow with the rows. With ``max_basis=50`` vectors
-are learned in a number of steps that does not depend on the rows. Times are of this machine; the crossing moves with
-the data.
+The exact machine is quick on a few thousand rows, and its vectors grow with the rows.
+With ``max_basis=50`` vectors are learned in a number of steps that does not depend on the
+rows. Times are of this machine; the crossing moves with the data.
 """
 
 import time
@@ -18,7 +18,10 @@ n_rows = 64_000  # tests: 640
 X, y = checkerboard(n_rows, random_state=0)
 X_test, y_test = checkerboard(10_000, random_state=1)
 sizes = [n_rows // 32, n_rows // 8, n_rows // 2, n_rows]
-machines = {"SVC()": SVC(gamma=10), "SVC(max_basis=50)": SVC(gamma=10, max_basis=50, random_state=0)}
+machines = {
+    "SVC()": SVC(gamma=10),
+    "SVC(max_basis=50)": SVC(gamma=10, max_basis=50, random_state=0),
+}
 
 found = {}
 for name, clf in machines.items():
@@ -26,10 +29,14 @@ for name, clf in machines.items():
         start = time.process_time()
         clf.fit(X[:n], y[:n])
         seconds = time.process_time() - start
-        found.setdefault(name, []).append((seconds, clf.n_basis_, 100 * (1 - clf.score(X_test, y_test))))
+        found.setdefault(name, []).append(
+            (seconds, clf.n_basis_, 100 * (1 - clf.score(X_test, y_test)))
+        )
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
-for ax, label, k in zip(axes, ("processor seconds of fit", "vectors", "test error (%)"), range(3), strict=True):
+for ax, label, k in zip(
+    axes, ("processor seconds of fit", "vectors", "test error (%)"), range(3), strict=True
+):
     for marker, (name, values) in zip("os", found.items()):
         ax.plot(sizes, [value[k] for value in values], marker + "-", label=name)
     ax.set(xscale="log", xlabel="training rows", ylabel=label)

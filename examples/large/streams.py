@@ -2,8 +2,9 @@
 A stream that drifts
 ====================
 
-``partial_fit`` learns from a chunk and forgets its rows; a budget of vectors keeps the model small for ever. Here
-classes turn slowly. A model that was trained once goes out of date.
+``partial_fit`` learns from a chunk and forgets its rows; a budget of vectors keeps the
+model small for ever. Here classes turn slowly. A model that was trained once goes out of
+date.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +20,10 @@ def chunk(number):
     """Two hundred rows of moons, turned by three degrees for each chunk before."""
     X, y = make_moons(200, noise=0.2, random_state=number)
     angle = np.deg2rad(3 * number)
-    return (X - [0.5, 0.25]) @ [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]], y
+    return (X - [0.5, 0.25]) @ [
+        [np.cos(angle), -np.sin(angle)],
+        [np.sin(angle), np.cos(angle)],
+    ], y
 
 
 stream = SVC(C=1, gamma=1, solver=BSGD(50), random_state=0)

@@ -2,8 +2,9 @@
 A regression with intervals
 ===========================
 
-``predict_interval(X, alpha=0.1)`` holds the target of nine rows in ten. With one model all intervals have one width.
-Two quantiles make them wide where targets vary, with the same promise.
+``predict_interval(X, alpha=0.1)`` holds the target of nine rows in ten. With one model
+all intervals have one width. Two quantiles make them wide where targets vary, with the
+same promise.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +27,12 @@ X_test, y_test = draw(2_000)
 machines = {
     "SVR(calibration_size=0.2)": SVR(C=10, gamma=0.3, calibration_size=0.2, random_state=0),
     'SVR(loss="quantile", quantile=[0.05, 0.95], …)': SVR(
-        C=10, gamma=0.3, loss="quantile", quantile=[0.05, 0.95], calibration_size=0.2, random_state=0
+        C=10,
+        gamma=0.3,
+        loss="quantile",
+        quantile=[0.05, 0.95],
+        calibration_size=0.2,
+        random_state=0,
     ),
 }
 
@@ -36,6 +42,9 @@ for ax, (name, reg) in zip(axes, machines.items(), strict=True):
     ax.scatter(X_test[::4], y_test[::4], s=6, color="grey", label="test rows")
     ax.fill_between(X_test[:, 0], low, high, alpha=0.4, label="interval, alpha = 0.1")
     inside = np.mean((low <= y_test) & (y_test <= high))
-    ax.set(xlabel="x", title=f"{name}\n{100 * inside:.1f} % inside, mean width {np.mean(high - low):.2f}")
+    ax.set(
+        xlabel="x",
+        title=f"{name}\n{100 * inside:.1f} % inside, mean width {np.mean(high - low):.2f}",
+    )
 axes[0].set_ylabel("y")
 axes[0].legend(loc="lower left")

@@ -2,9 +2,9 @@
 A model outside of Python
 =========================
 
-One pipeline, shipped in six forms: a file for the C runtime or NumPy alone, JSON, a C header without any library
-(floating or fixed point), an ONNX graph, and an ES module of WebAssembly for browsers. Scaling and probabilities go
-along.
+One pipeline, shipped in six forms: a file for the C runtime or NumPy alone, JSON, a C
+header without any library (floating or fixed point), an ONNX graph, and an ES module of
+WebAssembly for browsers. Scaling and probabilities go along.
 """
 
 import tempfile
@@ -23,7 +23,9 @@ folder = Path(tempfile.mkdtemp())
 forms = {
     "model.slim": lambda model, path: slimsvm.save(model, path),
     "C header": lambda model, path: slimsvm.export(model, path, to="c"),
-    "C header, int16": lambda model, path: slimsvm.export(model, path, to="c", dtype="int16"),
+    "C header, int16": lambda model, path: slimsvm.export(
+        model, path, to="c", dtype="int16"
+    ),
     "JSON": lambda model, path: slimsvm.export(model, path, to="json"),
     "ONNX": lambda model, path: slimsvm.export(model, path, to="onnx"),
     "WebAssembly": lambda model, path: slimsvm.export(model, path, to="wasm"),

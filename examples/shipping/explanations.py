@@ -2,8 +2,9 @@
 Why a row has its score
 =======================
 
-``explain`` splits a score among the features, by exact Shapley values: a millisecond a row, with no sampling. One row
-is drawn as bars, many rows as a swarm of points for each feature.
+``explain`` splits a score among the features, by exact Shapley values: a millisecond a
+row, with no sampling. One row is drawn as bars, many rows as a swarm of points for each
+feature.
 """
 
 from sklearn.datasets import load_breast_cancer

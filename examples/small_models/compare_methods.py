@@ -2,9 +2,10 @@
 Ways to a small model, compared
 ===============================
 
-The same number of vectors, chosen in six ways: learned together with their coefficients (``Refine``, which
-``max_basis=k`` takes), found one cut after another (``CPSP``), fixed before training (``LowRank``), kept within a
-budget row by row (``BSCA``, ``BSGD``), or made from a finished machine (``compress``).
+The same number of vectors, chosen in six ways: learned together with their coefficients
+(``Refine``, which ``max_basis=k`` takes), found one cut after another (``CPSP``), fixed
+before training (``LowRank``), kept within a budget row by row (``BSCA``, ``BSGD``), or
+made from a finished machine (``compress``).
 """
 
 import matplotlib.pyplot as plt
@@ -20,15 +21,23 @@ X_test, y_test = checkerboard(5_000, random_state=1)
 exact = SVC(C=10, gamma=10).fit(X, y)
 
 # %%
-# One curve for each method. The dashed line is the exact machine, with all the vectors it needs.
+# One curve for each method. The dashed line is the exact machine, with all the vectors it
+# needs.
 
 methods = {"Refine": Refine, "CPSP": CPSP, "LowRank": LowRank, "BSCA": BSCA, "BSGD": BSGD}
 errors = {
-    name: [1 - SVC(C=10, gamma=10, solver=solver(k), random_state=0).fit(X, y).score(X_test, y_test) for k in sizes]
+    name: [
+        1
+        - SVC(C=10, gamma=10, solver=solver(k), random_state=0)
+        .fit(X, y)
+        .score(X_test, y_test)
+        for k in sizes
+    ]
     for name, solver in methods.items()
 }
 errors["compress"] = [
-    1 - slimsvm.compress(exact, k, X=X, max_iter=100, random_state=0).score(X_test, y_test) for k in sizes
+    1 - slimsvm.compress(exact, k, X=X, max_iter=100, random_state=0).score(X_test, y_test)
+    for k in sizes
 ]
 
 figure, ax = plt.subplots(figsize=(7.5, 4.8), layout="constrained")
@@ -36,7 +45,13 @@ for marker, (name, values) in zip("os^DvP", errors.items()):
     ax.plot(sizes, [100 * value for value in values], marker + "-", label=name)
 full = 100 * (1 - exact.score(X_test, y_test))
 ax.axhline(full, color="black", linestyle="--", label=f"exact, {exact.n_basis_} vectors")
-ax.set(xscale="log", yscale="log", xlabel="vectors", ylabel="test error (%)", title="Checkerboard")
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="vectors",
+    ylabel="test error (%)",
+    title="Checkerboard",
+)
 ax.set_xticks(sizes, sizes)
 ax.set_xticks([], minor=True)
 ax.set_yticks([5, 10, 20, 40], [5, 10, 20, 40])

@@ -2,8 +2,8 @@
 Compressing a finished model
 ============================
 
-``compress`` takes a fitted machine, of scikit-learn or ours, and finds few vectors whose scores come as near to its
-scores as they can. It needs no labels.
+``compress`` takes a fitted machine, of scikit-learn or ours, and finds few vectors whose
+scores come as near to its scores as they can. It needs no labels.
 """
 
 import matplotlib.pyplot as plt
@@ -19,12 +19,21 @@ large = LibSVC(C=1, gamma=1).fit(X, y)
 small = slimsvm.compress(large, max_basis=8, X=X, random_state=0)
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
-for ax, name, clf in zip(axes, ["scikit-learn's SVC", "compressed"], [large, small], strict=True):
+for ax, name, clf in zip(
+    axes, ["scikit-learn's SVC", "compressed"], [large, small], strict=True
+):
     DecisionSurfaceDisplay.from_estimator(clf, X, y, max_points=300, ax=ax)
     ax.set_title(name)
 
 # %%
-# What was lost: the root mean squared difference of scores, and the predictions that changed.
+# What was lost: the root mean squared difference of scores, and the predictions that
+# changed.
 
-print(f"{small.compression_.n_basis_before} vectors before, scores differ by {small.compression_.score_error:.3f}")
-print("rows with another prediction:", (small.predict(X) != large.predict(X)).sum(), "of", len(X))
+report = small.compression_
+print(f"{report.n_basis_before} vectors before, scores differ by {report.score_error:.3f}")
+print(
+    "rows with another prediction:",
+    (small.predict(X) != large.predict(X)).sum(),
+    "of",
+    len(X),
+)

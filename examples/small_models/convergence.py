@@ -2,9 +2,9 @@
 Convergence and certificates
 ============================
 
-A solver that has a bound shows two curves: how far its objective is above the best bound, and how far bounds are
-below the best objective. The distance to the optimum is at most their sum, and no reference solution is needed for
-it.
+A solver that has a bound shows two curves: how far its objective is above the best bound,
+and how far bounds are below the best objective. The distance to the optimum is at most
+their sum, and no reference solution is needed for it.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,9 @@ for ax, name, clf in zip(axes, ["ExactCuts", "LASVM"], [cuts, online], strict=Tr
     ax.set_title(name)
 
 # %%
-# A certificate says how far the objective of any model is from the exact machine's optimum, at most. It does not need
-# the exact machine, whose test error is drawn for comparison.
+# A certificate says how far the objective of any model is from the exact machine's
+# optimum, at most. It does not need the exact machine, whose test error is drawn for
+# comparison.
 
 sizes = [10, 20, 40, 80]  # tests: [10]
 gaps, errors = [], []
@@ -39,7 +40,16 @@ figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 ax.plot(errors, gaps, "o-")
 for k, error, gap in zip(sizes, errors, gaps):
     ax.annotate(f"{k} vectors", (error, gap), xytext=(8, -4), textcoords="offset points")
-ax.set(xlabel="test error (%)", ylabel="gap: distance to the optimum, at most", xlim=(None, max(errors) * 1.15))
+ax.set(
+    xlabel="test error (%)",
+    ylabel="gap: distance to the optimum, at most",
+    xlim=(None, max(errors) * 1.15),
+)
 exact = SVC(C=1, gamma=10).fit(X, y)
-ax.axvline(100 * (1 - exact.score(X_test, y_test)), color="black", linestyle="--", label="exact machine's test error")
+ax.axvline(
+    100 * (1 - exact.score(X_test, y_test)),
+    color="black",
+    linestyle="--",
+    label="exact machine's test error",
+)
 ax.legend()

@@ -2,8 +2,9 @@
 How many vectors are enough?
 ============================
 
-``max_basis="auto"`` tries numbers of vectors on held-out rows, and keeps the smallest with which errors grow no more
-than a quarter of a point. ``SizePathDisplay`` draws what it tried.
+``max_basis="auto"`` tries numbers of vectors on held-out rows, and keeps the smallest
+with which errors grow no more than a quarter of a point. ``SizePathDisplay`` draws what
+it tried.
 """
 
 from slimsvm import SVC
@@ -18,4 +19,6 @@ SizePathDisplay.from_estimator(clf)
 # %%
 # The exact machine of all rows has many times as many vectors:
 
-print(f"{clf.n_basis_} vectors; the exact machine has {SVC(C=1, gamma=10).fit(X, y).n_basis_}")
+print(
+    f"{clf.n_basis_} vectors; the exact machine has {SVC(C=1, gamma=10).fit(X, y).n_basis_}"
+)

@@ -2,8 +2,8 @@
 Learned scales of the features
 ==============================
 
-Two features separate the classes and eight are noise. One gamma for all features cannot tell them apart.
-``gamma="learn"`` learns one for each, together with the vectors.
+Two features separate the classes and eight are noise. One gamma for all features cannot
+tell them apart. ``gamma="learn"`` learns one for each, together with the vectors.
 """
 
 import matplotlib.pyplot as plt
@@ -24,15 +24,23 @@ clf = SVC(gamma="learn", max_basis=20, random_state=0).fit(X_train, y_train)
 MetricDisplay.from_estimator(clf, feature_names=names)
 
 # %%
-# The exact machine gains from learned scales, too: ``solver="exact"`` learns them with few vectors first.
+# The exact machine gains from learned scales, too: ``solver="exact"`` learns them with
+# few vectors first.
 
 machines = {
     "SVC()": SVC(),
-    'SVC(C="validate",\ngamma="validate")': SVC(C="validate", gamma="validate", random_state=0),
-    'SVC(gamma="learn",\nsolver="exact")': SVC(gamma="learn", solver="exact", random_state=0),
+    'SVC(C="validate",\ngamma="validate")': SVC(
+        C="validate", gamma="validate", random_state=0
+    ),
+    'SVC(gamma="learn",\nsolver="exact")': SVC(
+        gamma="learn", solver="exact", random_state=0
+    ),
     'SVC(gamma="learn",\nmax_basis=20)': clf,
 }
-errors = [100 * (1 - machine.fit(X_train, y_train).score(X_test, y_test)) for machine in machines.values()]
+errors = [
+    100 * (1 - machine.fit(X_train, y_train).score(X_test, y_test))
+    for machine in machines.values()
+]
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 bars = ax.barh(list(machines), errors)
 ax.bar_label(bars, fmt="%.1f", padding=3)

@@ -2,8 +2,8 @@
 Vectors as pictures
 ===================
 
-The vectors of a small model are learned, so they are prototypes rather than training rows. ``VectorsDisplay`` shows
-them as images, or as lines across the features.
+The vectors of a small model are learned, so they are prototypes rather than training
+rows. ``VectorsDisplay`` shows them as images, or as lines across the features.
 """
 
 from sklearn.datasets import load_digits, load_wine
@@ -19,10 +19,13 @@ digits = SVC(C=10, gamma=0.001, solver=Refine(30), random_state=0).fit(X, y)
 VectorsDisplay.from_estimator(digits, shape=(8, 8))
 
 # %%
-# Without a shape, each vector is a line from feature to feature, in the colour of the class that it speaks for. A
-# large coefficient makes it opaque. The pipeline's scaling is undone: values are those of the table.
+# Without a shape, each vector is a line from feature to feature, in the colour of the
+# class that it speaks for. A large coefficient makes it opaque. The pipeline's scaling is
+# undone: values are those of the table.
 
 wine = load_wine(as_frame=True)
 names = wine.target_names[wine.target]
-model = make_pipeline(StandardScaler(), SVC(max_basis=9, random_state=0)).fit(wine.data, names)
+model = make_pipeline(StandardScaler(), SVC(max_basis=9, random_state=0)).fit(
+    wine.data, names
+)
 VectorsDisplay.from_estimator(model)

@@ -2,8 +2,9 @@
 A structure of your own
 =======================
 
-Leaves of a tree, where a wrong leaf of the right branch is half as bad as one of another branch. A class with three
-methods says so; training, kernels, few vectors and certificates are the library's.
+Leaves of a tree, where a wrong leaf of the right branch is half as bad as one of another
+branch. A class with three methods says so; training, kernels, few vectors and
+certificates are the library's.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,7 @@ from slimsvm.tasks import ExampleTask
 
 
 class Taxonomy(ExampleTask):
-    """Leaves of a tree; the loss is the share of the path to the right leaf that is missed."""
+    """Leaves of a tree; the loss is the share of the right leaf's path that is missed."""
 
     def __init__(self, paths):
         self.paths = paths
@@ -51,5 +52,7 @@ X = np.array([centres[leaf] for leaf in leaves]) + rng.normal(size=(len(leaves),
 clf = slimsvm.StructuredSVM(task, C=1, gamma=0.3).fit(X[:n_rows], leaves[:n_rows])
 
 figure, ax = plt.subplots(figsize=(5.6, 4.8), layout="constrained")
-ConfusionMatrixDisplay.from_predictions(leaves[n_rows:], clf.predict(X[n_rows:]), cmap="Blues", colorbar=False, ax=ax)
+ConfusionMatrixDisplay.from_predictions(
+    leaves[n_rows:], clf.predict(X[n_rows:]), cmap="Blues", colorbar=False, ax=ax
+)
 ax.set_title(f"mean loss {-clf.score(X[n_rows:], leaves[n_rows:]):.3f}, gap {clf.gap_:.0e}")

@@ -2,9 +2,9 @@
 Ranking
 =======
 
-Rows of a query are to be sorted. Labels are grades that compare within a query alone. ``RankSVM`` learns a score from
-pairs, or with ``loss="average_precision"`` for the top of the list. A regression on the grades is misled by queries
-whose grades are all high.
+Rows of a query are to be sorted. Labels are grades that compare within a query alone.
+``RankSVM`` learns a score from pairs, or with ``loss="average_precision"`` for the top of
+the list. A regression on the grades is misled by queries whose grades are all high.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ rng = np.random.default_rng(0)
 
 
 def draw(n, size=12):
-    """Queries of 12 rows: grades 0 to 4 of a hidden quality, and an offset of the query that only shifts features."""
+    """Grades 0 to 4 within queries, each of which has an offset of its own."""
     qid = np.repeat(np.arange(n), size)
     X = rng.normal(size=(n * size, 4))
     quality = X[:, 0] + np.abs(X[:, 1]) + 0.3 * rng.normal(size=len(X))
@@ -34,14 +34,22 @@ X_test, y_test, qid_test = draw(n_test)
 machines = {
     "SVR": SVR(C=1, gamma=0.1).fit(X, y),
     'RankSVM(loss="swaps")': RankSVM(C=10, gamma=0.1).fit(X, y, qid=qid),
-    'RankSVM(loss="average_precision")': RankSVM(C=10, gamma=0.1, loss="average_precision").fit(X, y > 2, qid=qid),
+    'RankSVM(loss="average_precision")': RankSVM(
+        C=10, gamma=0.1, loss="average_precision"
+    ).fit(X, y > 2, qid=qid),
 }
 
 
 def ndcg(scores, k):
     """Mean over queries, by scikit-learn's measure."""
     rows = [qid_test == query for query in np.unique(qid_test)]
-    return np.mean([ndcg_score(y_test[None, own], scores[None, own], k=k) for own in rows if y_test[own].any()])
+    return np.mean(
+        [
+            ndcg_score(y_test[None, own], scores[None, own], k=k)
+            for own in rows
+            if y_test[own].any()
+        ]
+    )
 
 
 firsts = [1, 2, 3, 5, 8, 12]

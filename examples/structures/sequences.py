@@ -2,8 +2,9 @@
 Sequences
 =========
 
-Every row has a label, and labels depend on their neighbours. ``SequenceSVM`` learns scores of rows by any kernel, and
-of transitions between labels. A machine of single rows cannot use the neighbours.
+Every row has a label, and labels depend on their neighbours. ``SequenceSVM`` learns
+scores of rows by any kernel, and of transitions between labels. A machine of single rows
+cannot use the neighbours.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +31,10 @@ X, y = zip(*[draw() for _ in range(n_sequences)])
 X_test, y_test = zip(*[draw() for _ in range(40)])
 chain = SequenceSVM(C=1, gamma=0.2, max_basis=30, random_state=0).fit(list(X), list(y))
 alone = SVC(gamma=0.2, max_basis=30, random_state=0).fit(np.vstack(X), np.concatenate(y))
-found = {"SVC, each row alone": [alone.predict(each) for each in X_test], "SequenceSVM": chain.predict(list(X_test))}
+found = {
+    "SVC, each row alone": [alone.predict(each) for each in X_test],
+    "SequenceSVM": chain.predict(list(X_test)),
+}
 
 # %%
 # One test sequence: the truth, and what both predict.
@@ -40,7 +44,10 @@ figure, axes = plt.subplots(3, 1, figsize=(9, 5), sharex=True, layout="constrain
 for ax, (name, labels) in zip(axes, ({"truth": y_test} | found).items(), strict=True):
     ax.step(range(60), [place[label] for label in labels[0]], where="mid")
     wrong = np.mean(np.concatenate(labels) != np.concatenate(y_test))
-    ax.set_title(name if name == "truth" else f"{name}: {100 * wrong:.1f} % of the test rows wrong", fontsize="medium")
+    ax.set_title(
+        name if name == "truth" else f"{name}: {100 * wrong:.1f} % of the test rows wrong",
+        fontsize="medium",
+    )
     ax.set_yticks(range(3), states)
     ax.set_ylabel("state")
 axes[-1].set_xlabel("row of the sequence")

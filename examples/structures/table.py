@@ -2,8 +2,8 @@
 A table as it is
 ================
 
-Numbers, texts, categories, dates and gaps: ``TableClassifier`` needs no parameter. ``report_`` says what it took
-every column for, what it tried, and what it chose.
+Numbers, texts, categories, dates and gaps: ``TableClassifier`` needs no parameter.
+``report_`` says what it took every column for, what it tried, and what it chose.
 """
 
 import matplotlib.pyplot as plt
@@ -21,11 +21,17 @@ passengers = pd.DataFrame(
         "sex": rng.choice(["male", "female"], n),
         "age": np.where(rng.random(n) < 0.2, np.nan, rng.uniform(1, 80, n).round()),
         "fare": [f"{fare:,.2f}" for fare in rng.lognormal(4, 2, n)],
-        "boarded": pd.Timestamp("1912-04-10") + pd.to_timedelta(rng.integers(0, 72, n), "h"),
+        "boarded": pd.Timestamp("1912-04-10")
+        + pd.to_timedelta(rng.integers(0, 72, n), "h"),
         "ship": "Titanic",
     }
 )
-odds = 1.5 * (passengers["sex"] == "female") - (passengers["class"] == "third") + (passengers["age"] < 15) - 0.5
+odds = (
+    1.5 * (passengers["sex"] == "female")
+    - (passengers["class"] == "third")
+    + (passengers["age"] < 15)
+    - 0.5
+)
 survived = np.where(rng.random(n) < 1 / (1 + np.exp(-2 * odds)), "yes", "no")
 
 clf = TableClassifier().fit(passengers[:n_rows], survived[:n_rows])
@@ -38,4 +44,7 @@ figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 order = np.argsort(clf.feature_importances_)
 ax.barh(passengers.columns[order], clf.feature_importances_[order])
 score = clf.score(passengers[n_rows:], survived[n_rows:])
-ax.set(xlabel="importance of the column", title=f"{100 * score:.1f} % of the test rows are right")
+ax.set(
+    xlabel="importance of the column",
+    title=f"{100 * score:.1f} % of the test rows are right",
+)

@@ -2,8 +2,9 @@
 Text
 ====
 
-Counts of words are sparse rows of many columns. ``SVC(kernel="linear", multi_class="ovr")`` trains one machine for
-each class, as ``LinearSVC`` does. The texts here are made of words drawn by topic, since a gallery must not download.
+Counts of words are sparse rows of many columns. ``SVC(kernel="linear",
+multi_class="ovr")`` trains one machine for each class, as ``LinearSVC`` does. The texts
+here are made of words drawn by topic, since a gallery must not download.
 """
 
 import matplotlib.pyplot as plt
@@ -21,13 +22,32 @@ topics = {
     "markets": "bank share price profit rate trade market stock fund season",
     "weather": "rain wind storm sun cloud season temperature cold rate ice",
 }
-common = ["the", "a", "of", "to", "in", "and", "is", "was", "for", "on", "with", "at", "by", "from", "this", "that"]
+common = [
+    "the",
+    "a",
+    "of",
+    "to",
+    "in",
+    "and",
+    "is",
+    "was",
+    "for",
+    "on",
+    "with",
+    "at",
+    "by",
+    "from",
+    "this",
+    "that",
+]
 
 
 def text(topic):
     """Twenty words: common ones, some of the topic, and some of any topic."""
     own, any_topic = topics[topic].split(), " ".join(topics.values()).split()
-    return " ".join([*rng.choice(common, 12), *rng.choice(own, 2), *rng.choice(any_topic, 6)])
+    return " ".join(
+        [*rng.choice(common, 12), *rng.choice(own, 2), *rng.choice(any_topic, 6)]
+    )
 
 
 names = rng.choice(list(topics), n_rows + 1_000)
@@ -41,8 +61,9 @@ ConfusionMatrixDisplay.from_predictions(
 )
 
 # %%
-# A linear machine is one weight for each word and class. Here are the five words that speak most for each class;
-# weights are differences of scores of the single words to the text without any.
+# A linear machine is one weight for each word and class. Here are the five words that
+# speak most for each class; weights are differences of scores of the single words to the
+# text without any.
 
 words = clf[0].get_feature_names_out()
 weights = clf.decision_function(list(words)) - clf.decision_function([""])

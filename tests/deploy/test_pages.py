@@ -1,4 +1,4 @@
-"""The pages on deployment and on explanations do as they say: their code and commands run, in one empty folder."""
+"""The pages on deployment and explanations, and the guide, do as they say: their code runs, in one empty folder."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ from runtime_for_tests import BUILT, built_library
 from slimsvm.deploy import wasm_module
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [*sorted((DOCS / "deploy").glob("*.md")), DOCS / "explain.md"]
+PAGES = [*sorted((DOCS / "deploy").glob("*.md")), DOCS / "explain.md", DOCS / "guide.md"]
 COMPILER = shutil.which("cc")
 
 
@@ -45,6 +45,8 @@ def require(page):
         pytest.skip("no compiled runtime: `make wasm` makes it")
     if re.search(r"^node ", page, flags=re.M) and NODE is None:
         pytest.skip("no Node")
+    if "import pandas" in page:
+        pytest.importorskip("pandas")
     if "slimsvm.plots" in page:
         pytest.importorskip("matplotlib").use("Agg")
     if "onnxruntime" in page:
