@@ -21,6 +21,8 @@ exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/
 suppress_warnings = ["config.cache"]  # the gallery's settings have a function
 html_theme = "furo"
 html_title = "slimsvm"
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3

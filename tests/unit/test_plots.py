@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 from scipy.sparse import csr_array
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -94,6 +94,20 @@ def test_the_exact_solver_is_no_flat_line(board):
     assert legend(display.ax_) == list(display.curves)
 
 
+@pytest.mark.parametrize("n", [60, 1000])
+def test_pairs_of_classes_come_near_from_below(n):
+    """One record is one pair; the bounds of those that are done add up to the bound of all."""
+    X, y = make_blobs(n, centers=5, cluster_std=3.0, random_state=0)
+    clf = SVC().fit(X, y)
+    display = ConvergenceDisplay.from_estimator(clf)
+    bound = np.array(column(clf.history_, "lower_bound"))
+    assert len(bound) == 10
+    assert (np.diff(bound) > 0).all()
+    assert bound[-1] == pytest.approx(clf.lower_bound_, rel=1e-6)
+    below = display.curves["bound below the best objective"]
+    np.testing.assert_allclose(below[:-1], 1 - bound[:-1] / clf.objective_)
+
+
 def test_sampled_cuts_show_no_bound(board):
     clf = SVC(gamma=10.0, solver=ViolatedCuts(50), random_state=0, max_seconds=None).fit(*board)
     drawn = lines(ConvergenceDisplay.from_estimator(clf).ax_)
@@ -132,9 +146,11 @@ def test_the_last_machine_of_several_is_shown(board):
 def test_convergence_of_nothing(board):
     with pytest.raises(ValueError, match="SVC has no history_: it is not fitted yet"):
         ConvergenceDisplay.from_estimator(SVC())
-    clf = SVC(gamma=1.0).fit(board[0], np.digitize(board[0][:, 0], [1.0, 2.5]))
+    clf = SVC(gamma=1.0).fit(*board)
     with pytest.raises(ValueError, match="x must be one of 'seconds', 'kernel_evals'; found 'hours'"):
         ConvergenceDisplay.from_estimator(clf, x="hours")
+    clf.history_ = [{"seconds": 1.0, "kernel_evals": 3}]
+    clf.objective_ = np.nan
     with pytest.raises(ValueError, match="the history of SVC has no distance to an optimum to draw"):
         ConvergenceDisplay.from_estimator(clf)
 

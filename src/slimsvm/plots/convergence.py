@@ -34,7 +34,8 @@ class ConvergenceDisplay:
     far objectives are above the best bound, and bounds below the best objective. Others have the distance to
     their smallest objective. The violation of the conditions of optimality, which the exact solver stops by, is in
     units of the score. Distances of 0 are not drawn. A fit of several machines (``stage`` in its history) shows the
-    last one that has such curves.
+    last one that has such curves. Pairs of classes, which are solved one after another, have the sum of their bounds so
+    far, and the objective at the end.
 
     Attributes
     ----------

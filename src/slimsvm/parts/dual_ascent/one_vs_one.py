@@ -123,6 +123,7 @@ class OneVsOneRun(Run):
         self.states = [None] * len(self.pairs) if state is None else list(state.states)
         self.kernel_rows = problem.bind()
         self.fits: list[PairFit] = []
+        self.bound = 0.0  # of the pairs that records have told of; no pair's objective is below 0
         self.converged = False
         self.room = Room()
         self.kept = Kept(self.room) if problem.kept is None else problem.kept
@@ -200,13 +201,14 @@ class OneVsOneRun(Run):
     def told(self, k: int) -> dict[str, Any]:
         """Return the record of pair k; after the last one, say whether all converged."""
         fit = self.fits[k]
+        self.bound += fit.lower_bound
         if k + 1 == len(self.pairs):
             self.converged = all(f.status in (Status.CONVERGED, Status.GAP) for f in self.fits)
             at_limit = sum(f.status == Status.ITERATION_LIMIT for f in self.fits)
             self.spent = f"iteration limit for {at_limit} of {len(self.pairs)} {self.what}" if at_limit else None
         return {
             "objective": None,
-            "lower_bound": None,
+            "lower_bound": self.bound,
             "gap": None,
             "pair": self.pairs[k],
             "status": str(fit.status),
