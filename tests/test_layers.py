@@ -26,7 +26,7 @@ ORDER = [
     ["parts.run"],
     ["parts.reports", "parts.progress"],
     ["parts.solver"],
-    ["parts.checks", "parts.resuming"],
+    ["parts.checks", "parts.resuming", "parts.values_of_C"],
     ["parts.cuts", "parts.dual_ascent"],
     ["parts.span", "parts.balls", "parts.certificate", "parts.principal_directions"],
     ["parts.descent"],

@@ -21,7 +21,7 @@ from benchmarks.shared.cross_trained_rows import Record, identity
 from benchmarks.shared.trials import runs_by_seconds
 from slimsvm import SVC, CrossTrainedSVC
 from slimsvm.editing.cross_training_stages import is_worse
-from slimsvm.parts.problem import PATIENCE, VALUES_OF_C
+from slimsvm.parts.values_of_C import VALUES_OF_C, AlongC
 
 # The exact machine; cross-training as it is by default and as published; its first machines alone; the ramp loss.
 METHODS = ("exact", "default", "paper", "bagging", "ramp")
@@ -133,15 +133,14 @@ def search_C(trial: Trial, seed: int) -> Search:
     begun, X, y = time.perf_counter(), trial.X[:SEARCH_ROWS], trial.y[:SEARCH_ROWS]
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     errors: list[np.ndarray] = []
-    gained = 0
-    for C in VALUES_OF_C:
+    along_C, gained = AlongC(VALUES_OF_C, "values of C"), None
+    for C in along_C:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             errors.append(cross_val_predict(make("", trial, "exact", seed, C), X, y, cv=folds) != y)
-        if is_worse(errors[gained], errors[-1]):
-            gained = len(errors) - 1
-        if len(errors) - 1 - gained >= PATIENCE:
-            break
+        has_gained = gained is None or is_worse(gained, errors[-1])
+        gained = errors[-1] if has_gained else gained
+        along_C.judge(has_gained)
     best = VALUES_OF_C[int(np.argmin([wrong.sum() for wrong in errors]))]
     return Search(best, len(y), time.perf_counter() - begun)
 

@@ -13,8 +13,8 @@ from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, Seq
 from slimsvm.estimators._shared import trials
 from slimsvm.estimators._shared.trials import TrialSettings, evenly
 from slimsvm.kernels import Laplacian
-from slimsvm.parts.problem import VALUES_OF_C
 from slimsvm.parts.run import Status
+from slimsvm.parts.values_of_C import VALUES_OF_C
 from slimsvm.tasks import ExampleTask, FBeta
 
 # ---- C="validate"

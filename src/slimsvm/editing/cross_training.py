@@ -53,10 +53,10 @@ from slimsvm.editing.cross_training_stages import (
 )
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import Need, check_needs
-from slimsvm.parts.problem import PATIENCE, VALUES_OF_C, Problem
-from slimsvm.parts.progress import one_by_one
+from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Solver
+from slimsvm.parts.values_of_C import VALUES_OF_C, AlongC
 from slimsvm.solvers import Exact
 
 Array = np.ndarray
@@ -338,8 +338,8 @@ class CrossTrainer(Solver):
         labels = np.concatenate([part.examples.labels for part in parts])
         trials: list[dict[str, Any]] = []
         thresholds, errors, kernel_evals = [], [], 0
-        values = VALUES_OF_C if self.C is None else (self.C,)
-        for C in one_by_one(values, "values of C of the last model", problem.verbose):
+        along_C = AlongC(VALUES_OF_C if self.C is None else (self.C,), "values of C of the last model", problem.verbose)
+        for C in along_C:
             if trials and clock.is_over(CHOICE_SHARE):
                 break
             begun = time.perf_counter()
@@ -361,9 +361,7 @@ class CrossTrainer(Solver):
             if any(fit.status == Status.INTERRUPTED for fit in fits):
                 clock.stop()
                 break
-            least = min(errors, key=np.sum)
-            if sum(is_worse(wrong, least, SURE) for wrong in errors[-PATIENCE:]) >= PATIENCE:
-                break
+            along_C.judge(has_helped=not is_worse(errors[-1], min(errors, key=np.sum), SURE))
         number = rule(errors, [trial["n_basis"] for trial in trials], self.deviations)
         return Choice(trials[number]["C"], thresholds[number], trials), errors[number], kernel_evals
 

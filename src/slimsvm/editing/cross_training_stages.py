@@ -35,10 +35,10 @@ import numpy as np
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.problem import PATIENCE, VALUES_OF_C, Problem
-from slimsvm.parts.progress import one_by_one
+from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Solver
+from slimsvm.parts.values_of_C import VALUES_OF_C, AlongC
 from slimsvm.rows import Rows, as_rows
 from slimsvm.solvers import LowRank
 from slimsvm.solvers.low_rank import LowRankState
@@ -274,9 +274,9 @@ def train_on_subsets(
     if C is None and not judging.any():
         raise ValueError("every subset has all rows, which leaves nothing to choose first_C by: give it as a number")
     least = gained = np.zeros(0, bool)
-    chosen, latest, trials, kernel_evals = None, 0, [], 0
-    values = VALUES_OF_C if C is None else (C,)
-    for value in one_by_one(values, "values of C of the models of subsets", problem.verbose):
+    chosen, trials, kernel_evals = None, [], 0
+    along_C = AlongC(VALUES_OF_C if C is None else (C,), "values of C of the models of subsets", problem.verbose)
+    for value in along_C:
         begun = time.perf_counter()
         tried = _tried(problem, subsets, solver, value, clock, may_end=chosen is not None)
         if tried is None:
@@ -292,14 +292,12 @@ def train_on_subsets(
         if chosen is None or wrong.sum() < least.sum():
             least = wrong
         # What is no more than chance is no reason to go on: at a high C overlapping classes take very long.
-        if chosen is None or is_worse(gained, wrong):
-            gained, latest = wrong, len(trials) - 1
+        has_gained = chosen is None or is_worse(gained, wrong)
+        gained = wrong if has_gained else gained
+        along_C.judge(has_gained)
         # The highest of values that err alike: its SVMs tell right from wrong most clearly.
         if chosen is None or not is_worse(wrong, least, deviations):
             chosen = value, models, fits, margins
-        # One value is too few: at the lowest an SVM that calls all rows the larger class may seem good.
-        if len(trials) - 1 - latest >= PATIENCE:
-            break
     assert chosen is not None
     value, models, fits, margins = chosen
     support = [

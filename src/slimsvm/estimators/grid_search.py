@@ -27,7 +27,7 @@ from slimsvm.estimators._shared.input_checks import check_C, check_positive, che
 from slimsvm.estimators._shared.trials import GAMMA_FACTORS
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
-from slimsvm.parts.problem import VALUES_OF_C
+from slimsvm.parts.values_of_C import VALUES_OF_C
 from slimsvm.sparse_parts import check_sparse
 
 # epsilon that is tried for regression, in standard deviations of the targets.

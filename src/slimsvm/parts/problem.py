@@ -19,8 +19,6 @@ from slimsvm.tasks import Examples, Task
 Array = np.ndarray
 Settings = TypeVar("Settings")
 
-# Values of C that a search tries, from the lowest; it ends after PATIENCE values in a row that do not lower the error.
-VALUES_OF_C, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 # docs/experiments/newton_in_a_fixed_basis.md has what a gap of 1e-10 takes; the numbers of rows were chosen.
 # Up to SMALL_N rows all is float64. Such a problem is solved to SMALL_TOLERANCE where it has one output, numbers as
 # targets, a loss with two derivatives, or at most SMALL_N rows times outputs and, in a given basis, SMALL_BASIS vectors

@@ -59,11 +59,12 @@ from slimsvm.estimators._shared.learned_scales import learning_metric, learns_wi
 from slimsvm.estimators._shared.streams import has_partial_fit
 from slimsvm.estimators._shared.trials import choose, kernels_tried
 from slimsvm.model import others_by
-from slimsvm.parts.problem import VALUES_OF_C, Problem
+from slimsvm.parts.problem import Problem
 from slimsvm.parts.progress import reading
 from slimsvm.parts.reports import timed
 from slimsvm.parts.run import Fit
 from slimsvm.parts.solver import Solver
+from slimsvm.parts.values_of_C import VALUES_OF_C
 from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
 from slimsvm.rows.columns import Columns
 from slimsvm.size_search.compact import Compact

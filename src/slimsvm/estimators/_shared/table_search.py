@@ -10,7 +10,6 @@ Caruana, Niculescu-Mizil, Crew, Ksikes: Ensemble Selection from Libraries of Mod
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -18,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels
 from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, no_limit, share_of_time, time_limit
@@ -32,8 +30,8 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.descent.vector_descent import SweepSettings
 from slimsvm.parts.problem import Kept, Problem, Room
 from slimsvm.parts.progress import one_by_one
-from slimsvm.parts.run import Fit, Status
-from slimsvm.parts.solver import Solver
+from slimsvm.parts.run import Status
+from slimsvm.parts.values_of_C import fit_on_trial
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Exact
 from slimsvm.tables import Table, TableEncoding
@@ -313,20 +311,10 @@ def models_along(
         return
     problem, state = replace(rows.problem(kernel, factor), kept=Kept(Room())), None
     for C in values_of_C:
-        fit = solved(replace(problem, C=C), state)
+        fit = fit_on_trial(EXACT, replace(problem, C=C), state)
         check_time()
         state = fit.state
         yield fit.model
-
-
-def solved(problem: Problem, state: Any = None, solver: Solver = EXACT) -> Fit:
-    """A machine of a problem; an interrupt is an error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the estimator says it once
-        fit = solver.solve(problem, state=state)
-    if fit.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return fit
 
 
 def greedy_mean(
@@ -367,7 +355,7 @@ def trained(recipe: Recipe, rows: Rows) -> tuple[KernelExpansion | AdditiveModel
     """The recipe's model of all rows, and whether there was time for all of it."""
     if recipe.kernel == ADDITIVE:
         return next(models_along(rows, ADDITIVE, 1.0, (recipe.C,))), True
-    fit = solved(replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C))
+    fit = fit_on_trial(EXACT, replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C))
     return rounded(fit.model), fit.status is not Status.TIME_LIMIT
 
 
@@ -387,7 +375,7 @@ def small_model(recipe: Recipe, rows: Rows, max_basis: int) -> KernelExpansion:
     solver = choose_solver(problem, max_basis, learns_metric=False)
     if not solver.follows_libsvm:
         problem = replace(problem, intercept="regularized")
-    return rounded(solved(problem, solver=solver).model)
+    return rounded(fit_on_trial(solver, problem).model)
 
 
 def rounded(model: KernelExpansion) -> KernelExpansion:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, share_of_time, time_limit
-from slimsvm.parts.problem import PATIENCE, Kept, Problem, Room
-from slimsvm.parts.progress import one_by_one
-from slimsvm.parts.run import Status
+from slimsvm.parts.problem import Kept, Problem, Room
 from slimsvm.parts.solver import Solver
+from slimsvm.parts.values_of_C import AlongC, fit_on_trial
 from slimsvm.rows import as_rows
 
 if TYPE_CHECKING:
@@ -202,16 +199,16 @@ class _Trials:
         kept = Kept(self.room) if self.is_exact else None
         line = replace(self.part, kernel=kernel, kept=kept, to_compare=self.is_exact)
         state, errors, before = None, {}, self.best.get("error", np.inf)
-        for C in one_by_one(C_values, "values of C on rows held out", self.held.problem.verbose):
+        along_C = AlongC(C_values, "values of C on rows held out", self.held.problem.verbose)
+        for C in along_C:
             if is_time_over():
                 raise OutOfTimeError
             record, state = self.one(replace(line, C=C), state)
             self.held.records.append(record)
+            along_C.judge(has_helped=record["error"] < min(errors.values(), default=np.inf))
             errors[C] = record["error"]
             if record["error"] < self.best.get("error", np.inf) or not self.best:
                 self.best, self.kernel, self.errors = record, kernel, errors
-            if len(errors) - 1 - int(np.argmin(list(errors.values()))) >= PATIENCE:
-                break
         return min(errors.values()) <= self.near * before
 
     def near_best(self) -> tuple[float, ...]:
@@ -221,11 +218,7 @@ class _Trials:
     def one(self, problem: Problem, state: Any) -> tuple[dict[str, Any], Any]:
         """Fit one trial; return its record, and its state if the next trial may continue from it."""
         begun = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fit = self.solver.solve(problem, state=state)
-        if fit.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        fit = fit_on_trial(self.solver, problem, state)
         of_gamma = {"gamma": problem.kernel.gamma} if self.held.names_gamma else {}
         with no_limit():  # a trial that has ended counts
             error = self.held.error(fit.model)
