@@ -41,6 +41,22 @@ def test_every_model_predicts_as_its_estimator(name):
         assert_near(found, expected)
 
 
+@pytest.mark.parametrize("name", [name for name in SHIPPED if not name.startswith(("rank", "sequence"))])
+def test_estimators_and_files_make_the_same_kind_of_decision(name):
+    estimator, predictor = slimsvm.load(MODELS / f"{name}.slim"), slimsvm.load_predictor(MODELS / f"{name}.slim")
+    assert type(estimator._decision()) is type(predictor._decision)
+
+
+def test_a_derived_class_decides_as_the_library_s():
+    class Own(slimsvm.SVC):
+        pass
+
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
+    own, plain = Own(random_state=0).fit(X, y), slimsvm.SVC(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(own.predict(X), plain.predict(X))
+    np.testing.assert_array_equal(own.decision_function(X), plain.decision_function(X))
+
+
 def test_a_task_of_ones_own_is_refused():
     with pytest.raises(ValueError, match=r"StructuredSVM.*slimsvm.load reads it"):
         slimsvm.load_predictor(MODELS / "structured-own.slim")

@@ -1,5 +1,5 @@
 """Rules that turn scores into labels, decision values and probabilities, one for each kind of model, for arrays, nodes
-and C.
+and C. `kind_of` says of what kind a model is, a fitted estimator's and a file's.
 
 The runtime (core/predict/outputs.cc) has the same rules as loops.
 """
@@ -7,7 +7,8 @@ The runtime (core/predict/outputs.cc) has the same rules as loops.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,71 @@ LEAST_SHARE = 1e-3
 AS_THEY_ARE = (1.0, 1.0, 0.0, 0.0)
 # Numbers that coupling of many classes takes at a time.
 BLOCK_NUMBERS = 1 << 22
+# The library's estimators, by the names of their classes, which files have. What a classifier's or a regression's
+# scores mean depends on the fit, too.
+CLASSIFIERS = "SVC", "NuSVC", "CrossTrainedSVC"
+KINDS = {"NuSVR": "regression", "SVR": "regression", "OneClassSVM": "one class", "OrdinalSVC": "ordinal",
+         "RankSVM": "ranking", "SequenceSVM": "sequences"}  # fmt: skip
+ESTIMATORS = (*CLASSIFIERS, *KINDS)
+
+
+def kind_of(name: str, params: Any, fitted: Any, classes: Array | None, n_outputs: int) -> str:
+    """The kind of decision, a key of `DECISIONS`, that a fitted estimator makes.
+
+    Parameters
+    ----------
+    name : str
+        Of its class, one of ``ESTIMATORS``.
+    params, fitted : dict
+        Its parameters and the attributes of its fit; of both only those that a file has are read.
+    classes : ndarray or None
+    n_outputs : int
+        Scores of a row.
+    """
+    if name not in ESTIMATORS:
+        raise ValueError(
+            f"the file holds a {name}, whose labellings are those of a task in Python: slimsvm.load reads it. Without "
+            f"training code there are {', '.join(ESTIMATORS)}"
+        )
+    if name in CLASSIFIERS:
+        if fitted.get("multilabel_"):
+            return "labels"
+        if classes is None or len(classes) == 2:
+            return "binary"
+        return "pairs" if multi_class_of(params, fitted) == "ovo" else "classes"
+    if KINDS[name] != "regression":
+        return KINDS[name]
+    if params.get("loss") == "poisson":
+        return "counts"
+    quantile = params.get("quantile", 0.5)
+    if params.get("loss") == "quantile" and not (isinstance(quantile, Real) or np.shape(quantile) == ()):
+        return "quantiles"
+    return "regression" if n_outputs == 1 else "targets"
+
+
+def multi_class_of(params: Any, fitted: Any) -> str:
+    """The resolved ``multi_class``. A file without it has pairs of classes if the exact solver trained it."""
+    if "multi_class_" in fitted:
+        return fitted["multi_class_"]
+    solver, given = params["solver"], params.get("multi_class", "auto")
+    is_exact = (solver["solver"] if isinstance(solver, dict) else solver) in ("exact", "Exact")
+    return ("ovo" if is_exact else "crammer-singer") if given == "auto" else given
+
+
+class Outputs(NamedTuple):
+    """What a decision has to know of a fitted estimator; `PlainModel` has it of a file."""
+
+    kind: str
+    classes: Array | None
+    options: dict[str, Any]  # with others that no decision reads
+    intercept: Array
+    plain: Array
+    calibration: Array | None
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of scores of a row."""
+        return len(self.intercept)
 
 
 class Decision:
@@ -32,12 +98,12 @@ class Decision:
 
     Parameters
     ----------
-    model : PlainModel
+    model : PlainModel or Outputs
     f
         Functions of scores: `OfArrays`, or those that onnx_graph.py and c_text.py have for nodes and C.
     """
 
-    def __init__(self, model: PlainModel, f: Any) -> None:
+    def __init__(self, model: PlainModel | Outputs, f: Any) -> None:
         self.model, self.f = model, f
         self.n_classes = 0 if model.classes is None else len(model.classes)
         self.wants_pairs = model.options.get("decision_function_shape") == "ovo"
@@ -60,10 +126,20 @@ class Decision:
         """The prediction, or its places among the labels."""
         return self.f.column(scores)
 
+    def predicted(self, scores: Any) -> Any:
+        """What ``predict`` returns for rows of these scores."""
+        codes = self.codes(scores)
+        return codes if self.labels is None else self.labels[codes]
+
+    def shown(self, scores: Any) -> Any:
+        """What ``decision_function`` returns: the decision values, (n,) where a row has only one."""
+        values = self.values(scores)
+        return values[:, 0] if values.shape[1] == 1 else values
+
     @property
     def has_probabilities(self) -> bool:
         """Whether the model was calibrated."""
-        return getattr(self.model, "calibration", None) is not None
+        return self.model.calibration is not None
 
     def probabilities(self, scores: Any) -> Any:
         """Probabilities (n, n_classes) of the classes, or (n, n_labels) that a row has the labels."""
@@ -164,6 +240,10 @@ class Labels(Decision):
 
     labels = None
 
+    def shown(self, scores: Any) -> Any:
+        """The scores, of a single label, too, (n, n_labels)."""
+        return scores
+
     def codes(self, scores: Any) -> Any:
         """1 for each label with a positive score, else 0."""
         return self.f.above(scores)
@@ -242,7 +322,7 @@ def check_shipped(model: PlainModel, form: str) -> None:
 
 
 def are_lines(calibration: Array) -> bool:
-    """Whether log odds are u s + b, Platt's lines, as those of pairs of classes are."""
+    """Whether log odds are Platt's lines u s + b, which pairs of classes have."""
     u, w, c, _ = calibration.T
     return bool((u == w).all() and not c.any())
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from slimsvm.deploy.decisions import CLASSIFIERS, kind_of
 from slimsvm.deploy.rows import CsrRows, Scaling, check_finite, dense_rows, read_scaling
 from slimsvm.kernels.kernel import feature_gamma
 from slimsvm.kernels.kernel_form import NUMPY
@@ -39,9 +40,6 @@ PARTS = [
 ]  # fmt: skip
 # Vectors on which a shipped form's errors are measured.
 PROBES = 256
-CLASSIFIERS = "SVC", "NuSVC", "CrossTrainedSVC"
-KINDS = {"NuSVR": "regression", "SVR": "regression", "OneClassSVM": "one class", "OrdinalSVC": "ordinal",
-         "RankSVM": "ranking", "SequenceSVM": "sequences"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +49,7 @@ class PlainModel:
     Parameters
     ----------
     kind : str
-        "binary" (one score, positive for the second class), "classes" (one for each), "pairs" (one for each pair of
-        classes, positive for the first), "labels" (one for each label of an indicator matrix), "regression",
-        "one class", "ordinal", "ranking" or "sequences".
+        A key of `slimsvm.deploy.decisions.DECISIONS`.
     kernel : Kernel
         One that has a `Kernel.form`. With a kernel of weights scores are products of rows with ``coef``: there are no
         vectors.
@@ -293,9 +289,8 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
     vectors, coef = _vectors(header, arrays), np.asarray(arrays["coef"], np.float64)
     if vectors is not None and not len(coef):  # a constant: with a vector that counts nothing no form is a special case
         vectors, coef = np.zeros((1, vectors.shape[1])), np.zeros((1, coef.shape[1]))
-    kind = _kind(header, classes)
     model = PlainModel(
-        kind="targets" if kind == "regression" and coef.shape[1] > 1 else kind,
+        kind=kind_of(header["estimator"], params, fitted, classes, coef.shape[1]),
         kernel=kernel,
         n_features=fitted["n_features_in_"] * (2 * params.get("window", 0) + 1),
         vectors=vectors,
@@ -357,7 +352,8 @@ def read_calibration(header: dict[str, Any], arrays: dict[str, Array]) -> Array 
     if "calibration" not in arrays:
         return None
     found, classes = np.asarray(arrays["calibration"], np.float64), arrays.get("classes")
-    kind, k = _kind(header, classes), 0 if classes is None else len(classes)
+    kind = kind_of(header["estimator"], header["params"], header["fitted"], classes, len(arrays["intercept"]))
+    k = 0 if classes is None else len(classes)
     n_pairs = k * (k - 1) // 2
     n_lines = {"binary": 1, "classes": n_pairs, "pairs": n_pairs, "labels": k, "ordinal": 1}.get(kind)
     if kind == "ordinal" and len(found) > 1:
@@ -390,33 +386,6 @@ def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:
         )
 
 
-def _kind(header: dict[str, Any], classes: Array | None) -> str:
-    """The ``kind`` of `PlainModel` that the file's estimator and attributes stand for."""
-    name = header["estimator"]
-    if name == "SVR":
-        return kind_of_numbers(header["params"])
-    if name in KINDS:
-        return KINDS[name]
-    if name not in CLASSIFIERS:
-        raise ValueError(
-            f"the file holds a {name}, whose labellings are those of a task in Python: slimsvm.load reads it. Without "
-            f"training code there are {', '.join((*CLASSIFIERS, *KINDS))}"
-        )
-    if header["fitted"].get("multilabel_"):
-        return "labels"
-    if classes is None or len(classes) == 2:
-        return "binary"
-    return "pairs" if multi_class_of(header) == "ovo" else "classes"
-
-
-def kind_of_numbers(params: dict[str, Any]) -> str:
-    """The ``kind`` of a regression with these parameters; of several targets the number of scores says it."""
-    if params.get("loss") == "poisson":
-        return "counts"
-    has_several = params.get("loss") == "quantile" and not isinstance(params["quantile"], (int, float))
-    return "quantiles" if has_several else "regression"
-
-
 def _feature_names(header: dict[str, Any]) -> list[str] | None:
     """The names of features that the first step with names was fitted with."""
     fits = [*(step["fitted"] for step in header.get("scaling", {}).get("steps", ())), header["fitted"]]
@@ -431,15 +400,6 @@ def check_feature_names(names: Any, n_features: int) -> None:
     is_right = isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)
     if not is_right:
         raise ValueError(f"feature_names_in_ is no list of {n_features} names")
-
-
-def multi_class_of(header: dict[str, Any]) -> str:
-    """The resolved ``multi_class``. A file without it has pairs of classes if the exact solver trained it."""
-    if "multi_class_" in header["fitted"]:
-        return header["fitted"]["multi_class_"]
-    solver, given = header["params"]["solver"], header["params"].get("multi_class", "auto")
-    is_exact = (solver["solver"] if isinstance(solver, dict) else solver) in ("exact", "Exact")
-    return ("ovo" if is_exact else "crammer-singer") if given == "auto" else given
 
 
 def _vectors(header: dict[str, Any], arrays: dict[str, Array]) -> Any:

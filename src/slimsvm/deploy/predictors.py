@@ -124,8 +124,7 @@ class Predictor:
         ValueError
             X has another number of features, other columns, or a value that is not finite.
         """
-        labels, codes = self._decision.labels, self._decision.codes(self._scores(X))
-        return codes if labels is None else labels[codes]
+        return self._decision.predicted(self._scores(X))
 
     def _scores(self, X: Any) -> Array:
         """All scores (n, n_outputs), block by block."""
@@ -162,8 +161,7 @@ class ScoringPredictor(Predictor):
         -------
         float64 ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        values = self._decision.values(self._scores(X))
-        return values[:, 0] if values.shape[1] == 1 and self._model.kind != "labels" else values
+        return self._decision.shown(self._scores(X))
 
 
 class CalibratedPredictor(ScoringPredictor):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.decisions import check_shipped
-from slimsvm.deploy.plain_model import KINDS, PlainModel, describe, whole_numbers
+from slimsvm.deploy.decisions import KINDS, check_shipped
+from slimsvm.deploy.plain_model import PlainModel, describe, whole_numbers
 from slimsvm.deploy.rows import CsrRows
 from slimsvm.modelfile import model_parts
 from slimsvm.whole_file import write_whole

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.cross_training_stages import Clock
@@ -290,9 +289,10 @@ class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstima
         ndarray of shape (n_samples,), float64
             Positive for ``classes_[1]``.
         """
-        return self._scores(X)[:, 0]
+        scores = self._scores(X)
+        return self._decision().shown(scores)
 
     def predict(self, X):
         """Predicted class labels. Ties go to the lowest class."""
-        check_is_fitted(self, "model_")
-        return self.classes_[(self._scores(X)[:, 0] > 0).astype(np.int64)]
+        scores = self._scores(X)
+        return self._decision().predicted(scores)

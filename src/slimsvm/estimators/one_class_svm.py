@@ -9,7 +9,6 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.deploy.decisions import ON_BOUNDARY
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.conformal import PredictsPValues
@@ -212,10 +211,10 @@ class OneClassSVM(PredictsPValues, OutlierMixin, KernelEstimator):
 
     def decision_function(self, X):
         """f(x) − ρ: positive inside, negative outside, 0 on the boundary."""
-        scores = self._scores(X)[:, 0]
-        scores[np.abs(scores) <= ON_BOUNDARY * abs(self.offset_)] = 0.0
-        return scores
+        scores = self._scores(X)
+        return self._decision().shown(scores)
 
     def predict(self, X):
         """+1 inside and on the boundary, −1 outside."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        scores = self._scores(X)
+        return self._decision().predicted(scores)

@@ -134,12 +134,10 @@ class OrdinalSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
             Two classes: shape (n_samples,), f − θ. More: (n_samples, n_classes). For class c it is the sum of f − θ_j
             over the thresholds below it; the class with the largest sum is predicted.
         """
-        above = self._scores(X) - self.thresholds_
-        if above.shape[1] == 1:
-            return above[:, 0]
-        return np.cumsum(np.column_stack([np.zeros(len(above)), above]), axis=1)
+        scores = self._scores(X)
+        return self._decision().shown(scores)
 
     def predict(self, X: Any):
         """Predicted classes; the lower one if f(x) lies on a threshold."""
-        check_is_fitted(self, "model_")
-        return self.classes_[Ordinal(len(self.classes_)).decode(self._scores(X), self.thresholds_)]
+        scores = self._scores(X)
+        return self._decision().predicted(scores)

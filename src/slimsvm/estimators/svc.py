@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from itertools import combinations
 from numbers import Integral
 
 import numpy as np
@@ -20,7 +19,6 @@ from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, 
 from slimsvm.estimators._shared.automatic import reduces, resolve_multi_class
 from slimsvm.estimators._shared.calibrating import Probabilities
 from slimsvm.estimators._shared.conformal import PredictsSets
-from slimsvm.estimators._shared.fitted import pair_labels, pair_scores
 from slimsvm.estimators._shared.input_checks import (
     check_cost_matrix,
     check_option,
@@ -440,15 +438,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
             Several labels per row: (n_samples, n_labels), positive for the row's labels. Pairs: as in scikit-learn.
         """
         scores = self._scores(X)
-        if self.multilabel_:
-            return scores
-        if len(self.classes_) == 2:
-            return scores[:, 0]
-        if self.multi_class_ == "ovo":
-            return pair_scores(scores, len(self.classes_), self.decision_function_shape)
-        if self.decision_function_shape == "ovo":
-            return np.stack([scores[:, a] - scores[:, b] for a, b in combinations(range(scores.shape[1]), 2)], axis=1)
-        return scores
+        return self._decision().shown(scores)
 
     def predict(self, X):
         """Predicted class labels, or an indicator matrix. Ties go to the lowest class.
@@ -458,11 +448,6 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         ndarray of shape (n_samples,), or (n_samples, n_labels)
         """
         self._check_fitted()
-        if self.multilabel_:
-            return (self._scores(X) > 0).astype(np.int64)
-        if len(self.classes_) > 2 and self.multi_class_ == "ovo":
-            shape, break_ties = self.decision_function_shape, self.break_ties
-            if break_ties and shape == "ovo":
-                raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-            return self.classes_[pair_labels(self._scores(X), len(self.classes_), shape, break_ties)]
-        return self._classes_of(X, self.classes_)
+        if self._kind() in ("binary", "classes"):  # the greatest score, which the core finds with the scores
+            return self._classes_of(X, self.classes_)
+        return self._decision().predicted(self._scores(X))

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import tasks
 from slimsvm.estimators._shared import with_shared_parameters
@@ -171,13 +170,8 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         -------
         ndarray of shape (n_samples,), or (n_samples, n_targets) of several targets or quantiles, float64
         """
-        check_is_fitted(self, "model_")
-        return self._predicted(self._scores(X))
-
-    def _predicted(self, scores):
-        """The targets that scores stand for."""
-        n_targets = 1 if self.loss == "quantile" and np.ndim(self.quantile) else scores.shape[1]
-        return self._task(n_targets).decode(scores, np.zeros(0))
+        scores = self._scores(X)
+        return self._decision().predicted(scores)
 
     def score(self, X, y, sample_weight=None):
         """R², as scikit-learn has it; of several quantiles the mean share of the pinball loss that they explain.

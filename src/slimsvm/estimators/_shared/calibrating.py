@@ -21,7 +21,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ from sklearn.utils.metaestimators import available_if
 
 from slimsvm.core.clock import OutOfTimeError, no_limit
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.deploy.decisions import ARRAYS, AS_THEY_ARE, DECISIONS, LEAST_SHARE, Decision, calibration_terms
+from slimsvm.deploy.decisions import ARRAYS, AS_THEY_ARE, LEAST_SHARE, calibration_terms
 from slimsvm.estimators._shared.input_checks import wants_probability
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind, some_of
 from slimsvm.model import KernelExpansion
@@ -405,20 +404,6 @@ class Probabilities:
         found = found if before is None else before.with_more(found)
         self._seen = None if is_first else found
         self.calibration_ = calibration_of(problem.task, *found)
-
-    def _decision(self: Any) -> Decision:
-        """What makes probabilities of scores."""
-        n_classes = len(self.classes_)
-        kind = "classes" if getattr(self, "multi_class_", None) in ("crammer-singer", "ovr") else "pairs"
-        if isinstance(self.model_.plain, np.ndarray) and len(self.model_.plain):
-            kind = "ordinal"
-        elif getattr(self, "multilabel_", False):
-            kind = "labels"
-        elif n_classes == 2:
-            kind = "binary"
-        parts = {"classes": self.classes_, "options": {}, "plain": self.model_.plain, "calibration": self.calibration_}
-        model: Any = SimpleNamespace(**parts)
-        return DECISIONS[kind](model, ARRAYS)
 
     @available_if(has_probability)
     def predict_proba(self: Any, X: Any) -> Array:

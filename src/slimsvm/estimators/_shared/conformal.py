@@ -287,7 +287,7 @@ class PredictsIntervals(Conformal):
     _promising = "predict_interval"
 
     def _nonconformity(self: Any, scores: Array, labels: Array) -> Array:
-        low, high = ends_of(self._predicted(scores))
+        low, high = ends_of(self._decision().predicted(scores))
         found: Array = np.maximum(low - labels, labels - high)
         return found
 

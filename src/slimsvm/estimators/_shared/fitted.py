@@ -17,8 +17,6 @@ from sklearn import get_config
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm import tasks
-from slimsvm.deploy.decisions import ARRAYS, pair_confidences
 from slimsvm.docstrings import described
 from slimsvm.estimators._shared.input_checks import check_at_least, check_path
 from slimsvm.lazy import made_once
@@ -131,18 +129,6 @@ def as_sparse(matrix: Any) -> Any:
 
 
 # -- pairs of classes -------------------------------------------------------------------------------------------------
-
-
-def pair_scores(scores: Array, n_classes: int, shape: str) -> Array:
-    """scikit-learn's decision values; a pair's score is positive for its lower class."""
-    return scores if shape == "ovo" else pair_confidences(ARRAYS, scores, n_classes)
-
-
-def pair_labels(scores: Array, n_classes: int, shape: str, break_ties: bool) -> Array:
-    """The class with most votes, as a number, or with ``break_ties`` the one with the largest decision value."""
-    if not break_ties:
-        return tasks.OneVsOne(n_classes).decode(scores, np.zeros(0))
-    return np.argmax(pair_scores(scores, n_classes, shape), axis=1)
 
 
 def lines_of_pairs(coef: Array, classes: Array) -> Array | None:

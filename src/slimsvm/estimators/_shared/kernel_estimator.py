@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, no_limit, present_limit, under
+from slimsvm.deploy.decisions import ARRAYS, DECISIONS, ESTIMATORS, Decision, Outputs, kind_of
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.calibrating import MOST_HELD, has_probability, out_of_sample, scores_of
@@ -75,6 +76,12 @@ if TYPE_CHECKING:
     from slimsvm.model import KernelExpansion
 
 Array = np.ndarray
+
+
+@cache
+def library_name(cls: type) -> str:
+    """The name of an estimator's class, or of the library's class that it derives from."""
+    return next(base.__name__ for base in cls.__mro__ if base.__name__ in ESTIMATORS)
 
 
 class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
@@ -526,6 +533,17 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         """Raise a NotFittedError before ``fit``. scikit-learn's check takes longer than a row's scores."""
         if not hasattr(self, "model_"):
             check_is_fitted(self, "model_")
+
+    def _kind(self) -> str:
+        """The kind of decision that the fitted model makes."""
+        own = vars(self)
+        return kind_of(library_name(type(self)), own, own, own.get("classes_"), len(self.model_.intercept))
+
+    def _decision(self) -> Decision:
+        """The rule that makes labels, decision values and probabilities of scores."""
+        own, model = vars(self), self.model_
+        outputs = Outputs(self._kind(), own.get("classes_"), own, model.intercept, model.plain, own.get("calibration_"))
+        return DECISIONS[outputs.kind](outputs, ARRAYS)
 
     def _scores(self, X: Any) -> Array:
         """Scores (n, m) of new rows."""

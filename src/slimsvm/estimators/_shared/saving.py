@@ -13,14 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.deploy.plain_model import (
-    PlainModel,
-    check_feature_names,
-    check_parts,
-    multi_class_of,
-    plain_model,
-    read_calibration,
-)
+from slimsvm.deploy.decisions import multi_class_of
+from slimsvm.deploy.plain_model import PlainModel, check_feature_names, check_parts, plain_model, read_calibration
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
 from slimsvm.deploy.rows import Scaling, read_scaling
 from slimsvm.estimators._shared.calibrating import Seen
@@ -175,7 +169,7 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
             value = float("nan")
         setattr(estimator, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
     if "multi_class" in header["params"] and "multi_class_" not in fitted:
-        estimator.multi_class_ = multi_class_of(header)
+        estimator.multi_class_ = multi_class_of(header["params"], header["fitted"])
     estimator.model_, estimator.kernel_, estimator.precision_ = model, model.kernel, model.dtype
     estimator.basis_vectors_, estimator.basis_coef_ = model.basis, model.coef
     estimator.n_basis_, estimator.intercept_ = model.n_basis, model.intercept
