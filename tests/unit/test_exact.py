@@ -190,7 +190,7 @@ def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(ste
 
 def test_one_working_set_does_not_tell_yet_that_all_active_rows_are_cheaper(monkeypatch):
     settings = ValueSettings(**SMALL_SETS), ActiveSettings(all_if_free=2.0)
-    monkeypatch.setattr(kernel_values.Recomputed, "is_dearer", lambda *costs: True)
+    monkeypatch.setattr(kernel_values.KernelValues, "is_dearer", lambda *costs: True)
     sizes, solve = [], active_rows.ActiveRows.solve
     monkeypatch.setattr(
         active_rows.ActiveRows,
@@ -296,7 +296,7 @@ def test_the_memory_limit_bounds_the_cache_and_not_the_answer():
     plenty = Exact(64).solve(problem)
     limit = 16 * 8 * 600 * 2
     run = Exact(64).start(replace(problem, memory_limit=limit))
-    assert run.cache.values.nbytes <= limit // 2
+    assert run.cache.lines.values.nbytes <= limit // 2
     assert run.active.size == run.cache.n_slots == 16
     tight = Exact(64).solve(replace(problem, memory_limit=limit))
     assert tight.lower_bound == pytest.approx(plenty.lower_bound, rel=1e-8)

@@ -11,7 +11,7 @@ The stopping rule is LIBSVM's,
     max {u_i: v_i < hi_i} − min {d_i: v_i > lo_i} ≤ tol,
 
 where 0 joins both sets unless the intercept is free. Every v is a dual point: D(v) bounds the optimum from below. Where
-the objective is more than GAP above D(v) by then, as large prices and few errors make it, tol is lowered for a while.
+the objective is more than GAP above D(v) by then, as a large C and few errors make it, tol is lowered for a while.
 
 Three levels, each in the next one:
 
@@ -45,7 +45,7 @@ from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs
 from slimsvm.parts.dual_ascent.active_rows import ActiveRows, ActiveSettings
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import Inner
-from slimsvm.parts.dual_ascent.kernel_values import ValueSettings, keeps_lines, kernel_values
+from slimsvm.parts.dual_ascent.kernel_values import KernelValues, ValueSettings, keeps_lines
 from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates, TargetsRun
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
@@ -125,8 +125,8 @@ class ExactRun(Run):
         first = self.first_rows(
             memory, keeps_lines(self.kernel_rows, of_values), is_begun=state is not None or self.dual.total > 0
         )
-        self.cache = kernel_values(self.kernel_rows, memory, first, problem.kept, self.kept.room, of_values)
-        self.has_all_lines = keeps_lines(self.kernel_rows, of_values) and self.cache.n_slots == n
+        self.cache = KernelValues(self.kernel_rows, memory, first, problem.kept, self.kept.room, of_values)
+        self.has_all_lines = self.cache.keeps_lines and self.cache.n_slots == n
         newton = NewtonSteps(int(own.newton_share * problem.memory_limit))
         in_sets = problem.settings_of(ActiveSettings), problem.settings_of(SetSettings)
         self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, newton, working_set_size, *in_sets)

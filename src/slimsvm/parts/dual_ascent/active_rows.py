@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from slimsvm.kernels import KernelRows
 from slimsvm.parts.dual_ascent.dual import Dual, Slopes
+from slimsvm.parts.dual_ascent.kernel_values import KernelValues
 from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.smo import SetSettings, solve_set
 
@@ -67,7 +68,7 @@ class ActiveRows:
     kernel_rows : KernelRows
     dual : Dual
         Of all rows.
-    cache : kernel values
+    cache : KernelValues
         Of the active rows, which it names.
     newton : NewtonSteps
     working_set_size : int or None
@@ -86,7 +87,7 @@ class ActiveRows:
         self,
         kernel_rows: KernelRows,
         dual: Dual,
-        cache: Any,
+        cache: KernelValues,
         newton: NewtonSteps,
         working_set_size: int | None,
         settings: ActiveSettings,
@@ -111,8 +112,7 @@ class ActiveRows:
     @property
     def rows(self) -> Array:
         """Which rows of all are active."""
-        found: Array = self.cache.active
-        return found
+        return self.cache.active
 
     @property
     def others(self) -> Array:
@@ -139,8 +139,7 @@ class ActiveRows:
         """Rows in a working set: all active ones if they fit, and half are not at a bound, all are few or sets dear."""
         n, own = len(self), self.settings
         if not self.by_rule:
-            found: int = self.largest
-            return found
+            return self.largest
         is_easy = self.kernel_rows.n_rows == n <= self.cache.whole_size and self.n_steps < own.whole_steps * n
         if n <= self.cache.n_slots and (is_easy or self.is_whole or self._n_free() >= own.all_if_free * n):
             return n

@@ -1,8 +1,9 @@
 """What decomposition needs of the kernel matrix over its active rows: blocks, and changes of Kv.
 
 A kernel value costs a constant and something for each feature of a dense row; one that is kept costs the memory it
-comes from about as much when there are some 50 features. So `Recomputed` keeps nothing, and `KernelCache` keeps lines
-where values are dearer.
+comes from about as much when there are some 50 features. So `KernelValues` keeps lines of the matrix where values are
+dearer, and else only while all active rows are one working set. `KernelLines` has what is kept, and `KernelTable` the
+same for online solvers: all values between few rows, which come and go.
 """
 
 from __future__ import annotations
@@ -74,97 +75,8 @@ class ValueSettings:
 # What everything here has unless it is given others.
 USUAL = ValueSettings()
 
-# -- Lines of the kernel matrix over some rows, of which there are ever more: those of the rows that violate most
-# Steps on pairs move rows that have a line, and keep g of all. Where these are all but solved for, the rows that
-# violate most get lines, too. Few are made that no step asks for, none twice, and g never has to be computed anew:
-# for problems that take few steps for each row that is most of what working sets cost.
-
-
-class GrowingLines:
-    """Kernel values of some rows with each other, line by line; see the text above.
-
-    Parameters
-    ----------
-    kernel_rows : KernelRows
-    rows : int64 ndarray
-    room : Room
-        For the lines.
-    settings : LineSettings
-
-    Attributes
-    ----------
-    values : ndarray of shape (n, n)
-        Lines in the order in which they were made.
-    slots : int64 ndarray of shape (n,)
-        Line of each row, or -1.
-    diagonal : ndarray of shape (n,) or None
-        None: all lines were made at once.
-    is_whole : bool
-        Whether all lines are there.
-    """
-
-    def __init__(self, kernel_rows: KernelRows, rows: Array, room: Room, settings: LineSettings = USUAL.lines):
-        n, self.settings = len(rows), settings
-        self.kernel_rows, self.rows, self.n_lines = kernel_rows, rows, 0
-        self.values = room.array((n, n), kernel_rows.dtype)
-        self.slots = np.full(n, -1)
-        self._points = kernel_rows.points(rows)
-        self.diagonal: Array | None = None
-        self.is_whole = not n
-        if n <= settings.few_rows:
-            self.make(np.arange(n))
-        else:
-            self.diagonal = kernel_rows.diag(rows).astype(kernel_rows.dtype)
-
-    def make(self, rows: Array) -> None:
-        """Make the lines of those of these places that have none."""
-        places = rows[self.slots[rows] < 0]
-        if len(places):
-            lines = slice(self.n_lines, self.n_lines + len(places))
-            self.kernel_rows.block(self._points, rows=self.rows[places], out=self.values[lines])
-            self.n_lines = lines.stop
-            self.slots[places] = np.arange(lines.start, lines.stop)
-            self.is_whole = self.n_lines == len(self.slots)
-
-    def make_worst(self, found: Slopes) -> int:
-        """Make lines of those without that violate most; how many."""
-        own, missing = self.settings, np.flatnonzero(self.slots < 0)
-        near = own.near * (found.highest - found.lowest)
-        up, down = found.up[missing], found.down[missing]
-        most = max(own.least, min(own.most, int(own.share * self.n_lines))) // 2
-        tops, bottoms = np.flatnonzero(up >= found.highest - near), np.flatnonzero(down <= found.lowest + near)
-        if len(tops) > most:
-            tops = tops[np.argpartition(-up[tops], most)[:most]]
-        if len(bottoms) > most:
-            bottoms = bottoms[np.argpartition(down[bottoms], most)[:most]]
-        before = self.n_lines
-        if len(tops) or len(bottoms):
-            self.make(missing[np.union1d(tops, bottoms)])
-        return self.n_lines - before
-
-
 # Numbers of lines that one thread adds up, or copies, in a microsecond, about: is it worth waking threads for?
 ADDED, COPIED = 2000, 500
-
-
-def kernel_values(
-    kernel_rows: KernelRows, memory_limit: int, active: Array, kept: Kept | None, room: Room, settings: ValueSettings
-) -> KernelCache | Recomputed:
-    """Kernel values kept or computed anew, whichever is faster for these rows.
-
-    Those among all rows are left for the next fit, where there is one and they have room.
-    """
-    n, itemsize = kernel_rows.n_rows, kernel_rows.dtype.itemsize
-    if kept is not None and (len(active) < n or n * n * itemsize * kept.n_parts > memory_limit):
-        kept = None
-    if not keeps_lines(kernel_rows, settings):
-        return Recomputed(kernel_rows, memory_limit, active, kept, room, settings)
-    if kept is not None:
-        found: KernelCache | Recomputed = kept.once(
-            "lines", lambda: KernelCache(kernel_rows, memory_limit, active, settings=settings)
-        )
-        return found
-    return KernelCache(kernel_rows, memory_limit, active, room, settings)
 
 
 def keeps_lines(kernel_rows: KernelRows, settings: ValueSettings) -> bool:
@@ -180,104 +92,11 @@ def numbers_per_value(kernel_rows: KernelRows) -> float:
     return found
 
 
-class Recomputed:
-    """Kernel values of active rows: none are kept but those among all active rows, if they fit in memory.
-
-    Parameters
-    ----------
-    kernel_rows : KernelRows
-    memory_limit : int
-        Bytes for a block.
-    active : int64 ndarray
-        The rows at first.
-    kept : Kept or None
-        Where lines of all rows are left.
-    room : Room
-        Memory for other lines and blocks.
-    settings : ValueSettings
-
-    Attributes
-    ----------
-    n_slots : int
-        Rows whose block fits.
-    """
-
-    def __init__(
-        self,
-        kernel_rows: KernelRows,
-        memory_limit: int,
-        active: Array,
-        kept: Kept | None,
-        room: Room,
-        settings: ValueSettings = USUAL,
-    ):
-        self.kernel_rows, self.active, self.kept, self.room = kernel_rows, active, kept, room
-        self.settings = settings
-        self.n_slots = isqrt(memory_limit // kernel_rows.dtype.itemsize)
-        self._lines: GrowingLines | None = None  # of all active rows
-        self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block
-
-    @property
-    def best_size(self) -> int:
-        """Rows of a working set: a sixth of the active ones, within limits."""
-        return min(self.settings.largest_set, max(self.settings.computed_set, len(self.active) // 6))
-
-    def extend(self, rows: Array) -> None:
-        """Let rows be active too, after those there are."""
-        self.active = np.concatenate([self.active, rows])
-        self._lines = None
-
-    def keep(self, places: Array) -> None:
-        """Keep only the active rows at these places, which rise."""
-        self.active = self.active[places]
-        self._lines = None
-
-    @property
-    def whole_size(self) -> int:
-        """Most active rows that are one working set at first."""
-        return self.settings.whole_set
-
-    def is_dearer(self, n_values: int, n_steps: int, n_lines: int) -> bool:
-        """Whether values computed for working sets took longer than their steps would have among all active rows.
-
-        That takes kernel lines, too, which are computed once.
-        """
-        own = self.settings
-        of_value = own.value_cost + own.number_cost * numbers_per_value(self.kernel_rows)
-        return of_value * n_values > len(self.active) * (own.step_cost * n_steps + of_value * n_lines)
-
-    def block(self, places: Array) -> KernelBlock:
-        """Kernel values among the active rows at places; those of all are made when they are asked for."""
-        k = len(places)
-        if k < len(self.active):
-            self._lines = None  # its memory is used again
-            rows = self.active[places]
-            if self._latest is None or not np.array_equal(rows, self._latest[0]):
-                out = self.room.array((k, k), self.kernel_rows.dtype)
-                self._latest = rows, self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
-            return KernelBlock(self._latest[1], np.arange(k))
-        self._latest = None
-        if self._lines is None:
-            if self.kept is not None and k == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(k)):
-                self._lines = self.kept.once("lines", lambda: self._growing(Room()))
-            else:
-                self._lines = self._growing(self.room)
-        lines = self._lines
-        growing = None if lines.diagonal is None else lines
-        return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=growing)
-
-    def _growing(self, room: Room) -> GrowingLines:
-        return GrowingLines(self.kernel_rows, self.active, room, self.settings.lines)
-
-    def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
-        """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
-        points = self.kernel_rows.points(self.active[places])
-        g -= self.kernel_rows.scores(points, change[:, None], rows=self.active)[:, 0]
-        g -= constant
+# -- Values that are kept ---------------------------------------------------------------------------------------------
 
 
-class KernelCache:
-    """Lines K(x_i, active rows), computed by blocks, least recently used lines replaced first.
+class KernelLines:
+    """Lines K(x_i, active rows), computed when they are asked for, least recently used lines replaced first.
 
     Parameters
     ----------
@@ -286,14 +105,18 @@ class KernelCache:
         Bytes for the lines.
     active : int64 ndarray
         Rows that are the columns at first.
-    room : Room or None
+    room : Room
         For the lines.
     settings : ValueSettings
+    grows : bool
+        Whether there is to be room for further columns.
 
     Attributes
     ----------
     values : ndarray of shape (n_slots, capacity), of the type of ``kernel_rows``
-        A line's columns are in the order of ``active``, as far as `lines` has filled them.
+        A line's columns are in the order of ``active``, as far as `of` has filled them.
+    n_slots : int
+        Lines there is room for.
     """
 
     def __init__(
@@ -301,50 +124,29 @@ class KernelCache:
         kernel_rows: KernelRows,
         memory_limit: int,
         active: Array,
-        room: Room | None = None,
+        room: Room,
         settings: ValueSettings = USUAL,
+        grows: bool = True,
     ):
-        self.kernel_rows, self.settings = kernel_rows, settings
-        self.memory_limit = memory_limit
-        self.room = Room() if room is None else room
-        self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block if it is computed
+        self.kernel_rows, self.settings, self.grows = kernel_rows, settings, grows
+        self.memory_limit, self.room = memory_limit, room
+        # Cheap values are quicker computed into their places than copied there.
+        self._puts_lines = kernel_rows.is_kept and keeps_lines(kernel_rows, settings)
         self._restart(active)
-
-    @property
-    def best_size(self) -> int:
-        """Rows of a working set."""
-        return self.settings.computed_set if self._computes_blocks else self.settings.gathered_set
-
-    @property
-    def _computes_blocks(self) -> bool:
-        return numbers_per_value(self.kernel_rows) <= self.settings.never_gathered
-
-    @property
-    def n_slots(self) -> int:
-        """Lines there is room for."""
-        return len(self.values)
 
     def _restart(self, active: Array) -> None:
         n, itemsize = self.kernel_rows.n_rows, self.kernel_rows.dtype.itemsize
         self.active = active
-        capacity = max(1, min(n, 2 * len(active)))
-        n_slots = min(capacity, self.memory_limit // (itemsize * capacity))
+        capacity = max(1, min(n, 2 * len(active)) if self.grows else len(active))
+        self.n_slots = n_slots = min(capacity, self.memory_limit // (itemsize * capacity))
         self.values = self.room.array((n_slots, capacity), self.kernel_rows.dtype)
-        # Used again and again: memory that is new costs as much as the values it takes.
-        size = min(self.settings.lines_per_block, n_slots) * capacity
-        if self._puts_lines:
-            size = min(self.settings.lines_at_once, n_slots) * min(self.settings.columns_at_once, capacity)
-        self._buffer = np.empty(size, self.kernel_rows.dtype)
+        self._buffer = np.empty(0, self.kernel_rows.dtype)
         self._parts = [(0, len(active), self._columns(active))]
         self._slot_of = np.full(n, -1)
         self._owner = np.full(n_slots, -1)
         self._valid = np.zeros(n_slots, np.int64)
         self._stamp = np.zeros(n_slots, np.int64)
-        self._clock = 0
-
-    @property
-    def _puts_lines(self) -> bool:
-        return self.kernel_rows.is_kept
+        self._clock = self._n_added = 0
 
     def _columns(self, rows: Array) -> Points | None:
         """Columns as lines are computed from, unless they are the rows."""
@@ -381,7 +183,7 @@ class KernelCache:
             if hi > lo
         ]
 
-    def lines(self, rows: Array) -> Array:
+    def of(self, rows: Array) -> Array:
         """Slots of the lines of these distinct rows, at most `n_slots`, filled for all columns."""
         self._clock += 1
         slots = self._slot_of[rows]
@@ -394,24 +196,41 @@ class KernelCache:
             self._valid[free], self._stamp[free] = 0, self._clock
         for lo, hi, points in self._parts:
             wanting = np.flatnonzero(self._valid[slots] <= lo)
-            step = self.settings.lines_at_once if points is None else self.settings.lines_per_block
-            for at in range(0, len(wanting), step):
-                part = wanting[at : at + step]
+            at_once = self.settings.lines_at_once if points is None else self.settings.lines_per_block
+            for piece in in_pieces(len(wanting), at_once):
+                part = wanting[piece]
                 if points is None:
                     self._put(rows[part], slots[part], lo, hi)
                 else:
-                    block = self._buffer[: len(part) * (hi - lo)].reshape(len(part), hi - lo)
-                    self.values[slots[part], lo:hi] = self.kernel_rows.block(points, rows=rows[part], out=block)
+                    self._compute(rows[part], slots[part], lo, hi, points)
                 self._valid[slots[part]] = hi
         found: Array = slots
         return found
 
+    def add(self, rows: Array) -> Array:
+        """Compute the lines of rows that have none in place, where no line was ever replaced; returns their slots."""
+        ((_, hi, points),) = self._parts
+        assert points is not None
+        lines = slice(self._n_added, self._n_added + len(rows))
+        self.kernel_rows.block(points, rows=rows, out=self.values[lines])
+        self._n_added = lines.stop
+        slots = np.arange(lines.start, lines.stop)
+        self._slot_of[rows], self._owner[slots], self._valid[slots] = slots, rows, hi
+        return slots
+
+    def _compute(self, rows: Array, slots: Array, lo: int, hi: int, points: Points) -> None:
+        """Compute columns lo to hi of the lines of rows with the columns as points."""
+        most = min(self.n_slots, self.settings.lines_per_block) * self.values.shape[1]
+        block = self._of_buffer(len(rows), hi - lo, most)
+        self.values[slots, lo:hi] = self.kernel_rows.block(points, rows=rows, out=block)
+
     def _put(self, rows: Array, slots: Array, lo: int, hi: int) -> None:
-        """Compute columns lo to hi of the lines of rows, and put them into their slots."""
+        """Compute columns lo to hi of the lines of rows with the lines as points, and put them into their slots."""
         points, values, k, step = self.kernel_rows.points(rows), self.values, len(rows), self.settings.columns_at_once
+        most = min(self.settings.lines_at_once, self.n_slots) * min(step, values.shape[1])
         for first in range(lo, hi, step):
             columns = self.active[first : min(hi, first + step)]
-            block = self._buffer[: len(columns) * k].reshape(len(columns), k)
+            block = self._of_buffer(len(columns), k, most)
             self.kernel_rows.block(points, rows=columns, out=block)
             core.put_lines(
                 block=block,
@@ -422,49 +241,240 @@ class KernelCache:
                 microseconds=block.size / COPIED,
             )
 
+    def _of_buffer(self, n_rows: int, n_columns: int, most: int) -> Array:
+        """A block in memory that is used again and again, ``most`` numbers of it: new memory costs as much as the
+        values it takes.
+        """
+        if len(self._buffer) < most:
+            self._buffer = np.empty(most, self.kernel_rows.dtype)
+        return self._buffer[: n_rows * n_columns].reshape(n_rows, n_columns)
+
+
+# Steps on pairs move rows that have a line, and keep g of all. Where these are all but solved for, the rows that
+# violate most get lines, too. Few are made that no step asks for, none twice, and g never has to be computed anew:
+# for problems that take few steps for each row that is most of what working sets cost.
+
+
+class GrowingLines:
+    """All active rows as one working set, of which only rows that violate have lines; see the text above.
+
+    Parameters
+    ----------
+    lines : KernelLines
+        With room for all lines.
+
+    Attributes
+    ----------
+    slots : int64 ndarray of shape (n,)
+        Line of each active row, or -1.
+    diagonal : ndarray of shape (n,) or None
+        None: all lines were made at once.
+    is_whole : bool
+        Whether all lines are there.
+    """
+
+    def __init__(self, lines: KernelLines):
+        n, self.lines, self.settings = len(lines.active), lines, lines.settings.lines
+        self.slots, self.n_lines = np.full(n, -1), 0
+        self.diagonal: Array | None = None
+        self.is_whole = not n
+        if n <= self.settings.few_rows:
+            self.make(np.arange(n))
+        else:
+            self.diagonal = lines.kernel_rows.diag(lines.active).astype(lines.kernel_rows.dtype)
+
     @property
-    def whole_size(self) -> int:
-        """Most active rows that are one working set at first."""
-        return 0
+    def values(self) -> Array:
+        """Lines, in the order in which they were made."""
+        return self.lines.values
+
+    def make(self, rows: Array) -> None:
+        """Make lines for these places where there are none."""
+        places = rows[self.slots[rows] < 0]
+        if len(places):
+            self.slots[places] = self.lines.add(self.lines.active[places])
+            self.n_lines += len(places)
+            self.is_whole = self.n_lines == len(self.slots)
+
+    def make_worst(self, found: Slopes) -> int:
+        """Make lines of those without that violate most; how many."""
+        own, missing = self.settings, np.flatnonzero(self.slots < 0)
+        near = own.near * (found.highest - found.lowest)
+        up, down = found.up[missing], found.down[missing]
+        most = max(own.least, min(own.most, int(own.share * self.n_lines))) // 2
+        tops, bottoms = np.flatnonzero(up >= found.highest - near), np.flatnonzero(down <= found.lowest + near)
+        if len(tops) > most:
+            tops = tops[np.argpartition(-up[tops], most)[:most]]
+        if len(bottoms) > most:
+            bottoms = bottoms[np.argpartition(down[bottoms], most)[:most]]
+        before = self.n_lines
+        if len(tops) or len(bottoms):
+            self.make(missing[np.union1d(tops, bottoms)])
+        return self.n_lines - before
+
+
+# -- Values that working sets ask for ---------------------------------------------------------------------------------
+
+
+class KernelValues:
+    """Kernel values among active rows: from lines that are kept, or computed anew, whichever is faster for these rows.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    memory_limit : int
+        Bytes for lines, or a block.
+    active : int64 ndarray
+        The rows at first.
+    kept : Kept or None, default=None
+        Where lines of all rows are left for the next fit, if they have room.
+    room : Room or None, default=None
+        Memory for other lines and blocks.
+    settings : ValueSettings
+
+    Attributes
+    ----------
+    keeps_lines : bool
+        Whether changes of g come from lines.
+    lines : KernelLines or None
+        None where nothing is kept.
+    n_slots : int
+        Rows whose block, or lines, fit.
+    best_size : int
+        Rows of a working set.
+    whole_size : int
+        Most active rows that are one working set at first.
+    """
+
+    def __init__(
+        self,
+        kernel_rows: KernelRows,
+        memory_limit: int,
+        active: Array,
+        kept: Kept | None = None,
+        room: Room | None = None,
+        settings: ValueSettings = USUAL,
+    ):
+        self.kernel_rows, self.memory_limit, self.active, self.settings = kernel_rows, memory_limit, active, settings
+        self.room = Room() if room is None else room
+        n, itemsize = kernel_rows.n_rows, kernel_rows.dtype.itemsize
+        has_room = kept is not None and n * n * itemsize * kept.n_parts <= memory_limit
+        self.kept = kept if has_room and len(active) == n else None
+        self.keeps_lines = keeps_lines(kernel_rows, settings)
+        self.lines: KernelLines | None = None
+        self._growing: GrowingLines | None = None  # of all active rows, where no lines are kept
+        self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block if it is computed
+        if not self.keeps_lines:
+            self.n_slots, self.whole_size = isqrt(memory_limit // itemsize), settings.whole_set
+            return
+        if self.kept is not None:
+            self.lines = self.kept.once("lines", lambda: self._new_lines(Room(), grows=True))
+        else:
+            self.lines = self._new_lines(self.room, grows=True)
+        self.n_slots, self.whole_size = self.lines.n_slots, 0
+
+    def _new_lines(self, room: Room, grows: bool) -> KernelLines:
+        return KernelLines(self.kernel_rows, self.memory_limit, self.active, room, self.settings, grows)
+
+    @property
+    def best_size(self) -> int:
+        """A sixth of the active rows within limits; fewer where blocks are gathered from lines."""
+        own = self.settings
+        if not self.keeps_lines:
+            return min(own.largest_set, max(own.computed_set, len(self.active) // 6))
+        return own.computed_set if self._computes_blocks else own.gathered_set
+
+    @property
+    def _computes_blocks(self) -> bool:
+        """Whether blocks are computed rather than gathered from lines."""
+        return not self.keeps_lines or numbers_per_value(self.kernel_rows) <= self.settings.never_gathered
+
+    def extend(self, rows: Array) -> None:
+        """Let rows be active too, after those there are."""
+        self.active = np.concatenate([self.active, rows])
+        self._growing = None
+        if self.lines is not None:
+            self.lines.extend(rows)
+            self.n_slots = self.lines.n_slots
+
+    def keep(self, places: Array) -> None:
+        """Keep only the active rows at these places, which rise."""
+        self.active = self.active[places]
+        self._growing = None
+        if self.lines is not None:
+            self.lines.keep(places)
 
     def is_dearer(self, n_values: int, n_steps: int, n_lines: int) -> bool:
-        """Whether all active rows should be one working set: lines are kept as it is."""
-        return False
+        """Whether values computed for working sets took longer than their steps would have among all active rows.
+
+        That takes kernel lines, too, which are computed once. Where lines are kept as it is nothing would be gained.
+        """
+        if self.keeps_lines:
+            return False
+        own = self.settings
+        of_value = own.value_cost + own.number_cost * numbers_per_value(self.kernel_rows)
+        return of_value * n_values > len(self.active) * (own.step_cost * n_steps + of_value * n_lines)
 
     def block(self, places: Array) -> KernelBlock:
-        """Kernel values among the active rows at places."""
-        if len(places) < len(self.active) and self._computes_blocks:
-            rows = self.active[places]
-            if self._latest is None or not np.array_equal(rows, self._latest[0]):
-                self._latest = rows, self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows)
-            return KernelBlock(self._latest[1], np.arange(len(places)))
-        values, slots = self.values, self.lines(self.active[places])
-        if len(places) == len(self.active):
-            return KernelBlock(values, slots)
-        K = np.empty((len(places), len(places)), values.dtype)
+        """Kernel values among the active rows at places; of all rows, lines that no step needs yet may be missing."""
+        if len(places) < len(self.active):
+            if self._computes_blocks:
+                return KernelBlock(self._computed(self.active[places]), np.arange(len(places)))
+            return KernelBlock(self._gathered(places), np.arange(len(places)))
+        if self.lines is not None:
+            slots = self.lines.of(self.active)
+            return KernelBlock(self.lines.values, slots)
+        self._latest = None  # its memory is used again
+        if self._growing is None:
+            is_of_all = len(places) == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(len(places)))
+            if self.kept is not None and is_of_all:
+                self._growing = self.kept.once("lines", lambda: GrowingLines(self._new_lines(Room(), grows=False)))
+            else:
+                self._growing = GrowingLines(self._new_lines(self.room, grows=False))
+        lines = self._growing
+        growing = None if lines.diagonal is None else lines
+        return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=growing)
+
+    def _computed(self, rows: Array) -> Array:
+        """Values among a working set, computed anew unless it is the last one."""
+        if self._latest is None or not np.array_equal(rows, self._latest[0]):
+            self._growing, out = None, None
+            if not self.keeps_lines:  # which have the room
+                out = self.room.array((len(rows), len(rows)), self.kernel_rows.dtype)
+            self._latest = rows, self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
+        return self._latest[1]
+
+    def _gathered(self, places: Array) -> Array:
+        """Values among a working set, from lines."""
+        assert self.lines is not None
+        slots, values = self.lines.of(self.active[places]), self.lines.values
+        found = np.empty((len(places), len(places)), values.dtype)
         core.gather_lines(
             lines=values,
             slots=slots,
             places=places,
-            out=K,
+            out=found,
             n_threads=self.kernel_rows.n_jobs,
-            microseconds=K.size / COPIED,
+            microseconds=found.size / COPIED,
         )
-        return KernelBlock(K, np.arange(len(places)))
+        return found
 
     def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
         """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
-        for at in range(0, len(places), self.n_slots):
-            part = slice(at, at + self.n_slots)
-            values, slots = self.values, self.lines(self.active[places[part]])
-            core.subtract_lines(
-                lines=values,
-                slots=slots,
-                change=change[part].astype(values.dtype),
-                g=g,
-                n_threads=self.kernel_rows.n_jobs,
-                microseconds=len(slots) * len(g) / ADDED,
-            )
+        if self.lines is None:
+            points = self.kernel_rows.points(self.active[places])
+            g -= self.kernel_rows.scores(points, change[:, None], rows=self.active)[:, 0]
+        else:
+            for part in in_pieces(len(places), self.n_slots):
+                slots, values = self.lines.of(self.active[places[part]]), self.lines.values
+                core.subtract_lines(
+                    lines=values,
+                    slots=slots,
+                    change=change[part].astype(values.dtype),
+                    g=g,
+                    n_threads=self.kernel_rows.n_jobs,
+                    microseconds=len(slots) * len(g) / ADDED,
+                )
         g -= constant
 
 
@@ -477,7 +487,7 @@ PIECE = 1 << 21
 class KernelTable:
     """K between rows in slots: a row that comes costs one kernel value for each row there is, and none later.
 
-    Unlike `KernelCache`, whose lines go and are computed again: every step of an online solver needs the values between
+    Unlike `KernelLines`, which go and are computed again: every step of an online solver needs the values between
     all rows it keeps.
 
     Parameters

@@ -62,7 +62,7 @@ class Growing(Protocol):
     """Lines of K that are made when they are needed."""
 
     def make(self, rows: Array) -> None:
-        """Make the lines of those of these rows that have none."""
+        """Make lines for these rows where there are none."""
 
     is_whole: bool  # all lines are there
 
@@ -144,13 +144,15 @@ def solve_set(
         asked = min(max(1, own.call_work // max(1, size)), left, most)
         if newton is not None and newton.least_wait(n) <= asked * (size + STEP):
             free = np.flatnonzero((v > bounds[0]) & (v < bounds[1]) & (v != 0))
-            if newton.wait(n, len(free)) <= 0:
+            wait = newton.wait(n, len(free))
+            if wait <= 0:
                 if block.growing is not None:
                     block.growing.make(free)
                 risen = newton_step(block, g, v, bounds, free, balanced=balanced, offset=offset, epsilon=epsilon)
                 newton.made(risen)
                 gain += risen
-            asked = int(min(asked, newton.wait(n, len(free)) / (size + STEP) + 1))
+                wait = newton.wait(n, len(free))
+            asked = int(min(asked, wait / (size + STEP) + 1))
         how = {"balanced": balanced, "offset": offset, "epsilon": epsilon, "max_steps": asked, **memory}
         if few is None:
             made, risen, violation, middle = core.smo(**values, g=g, v=v, tol=now, **how)
