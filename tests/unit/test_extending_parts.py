@@ -44,9 +44,9 @@ class Quantile(tasks.Task):
         r = examples.labels - predicted
         return float(np.average(np.maximum(self.q * r, (self.q - 1) * r), weights=examples.weights))
 
-    def row_dual(self, examples, price):
+    def row_dual(self, examples, C):
         """v between (q − 1) C ω and q C ω, its target the row's."""
-        return RowDual(examples.labels, 0.0, (self.q - 1) * price, self.q * price)
+        return RowDual(examples.labels, 0.0, (self.q - 1) * C, self.q * C)
 
 
 def problem_of(task, n=120, **options):

@@ -18,7 +18,7 @@ from slimsvm import SVC, SVR, LowRank
 from slimsvm.bases import BASES, IncompleteCholesky, Nystrom
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Precomputed
 from slimsvm.parts.run import Status
-from slimsvm.parts.span.smoothed_newton import NewtonSettings, prices_to
+from slimsvm.parts.span.smoothed_newton import NewtonSettings, values_up_to
 from slimsvm.rows import as_rows
 from tasks_for_tests import CASES
 
@@ -322,7 +322,7 @@ def test_a_very_large_price_is_reached_from_lower_ones(settings_of_estimators):
     clf = SVC(C=1e10, solver=LowRank(200), intercept="free", precision="float64", random_state=0, n_jobs=1)
     bound, share = {}, {}
     for first in (1e3, 1e10):
-        settings_of_estimators(NewtonSettings(first_price=first))
+        settings_of_estimators(NewtonSettings(first_C=first))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             clf.fit(X, y)
@@ -334,7 +334,7 @@ def test_a_very_large_price_is_reached_from_lower_ones(settings_of_estimators):
 
 
 def test_prices_rise_to_the_one_asked_for():
-    assert prices_to(1e-10, NewtonSettings()) == [1e-10]
-    assert prices_to(1e3, NewtonSettings()) == [1e3]
-    assert prices_to(2e3, NewtonSettings()) == [1e3, 2e3]
-    assert prices_to(1e5, NewtonSettings()) == [1e3, 1e4, 1e5]
+    assert values_up_to(1e-10, NewtonSettings()) == [1e-10]
+    assert values_up_to(1e3, NewtonSettings()) == [1e3]
+    assert values_up_to(2e3, NewtonSettings()) == [1e3, 2e3]
+    assert values_up_to(1e5, NewtonSettings()) == [1e3, 1e4, 1e5]

@@ -209,7 +209,7 @@ def rows_of(columns: Columns, rows: np.ndarray) -> Columns:
 
 
 def measures(estimator: Any, columns: Columns, y: np.ndarray) -> dict[str, Any]:
-    """How good predictions are, beside those of one prediction for all rows."""
+    """How good predictions are, beside the same prediction for all rows."""
     if not hasattr(estimator, "classes_"):
         errors = estimator.predict(columns) - y
         found = {"n_rows": len(y), "root_mean_squared_error": float(np.sqrt(np.mean(errors**2)))}

@@ -84,7 +84,7 @@ class Room:
         self._bytes = np.empty(0, np.uint8)
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array, whose values are those of earlier ones; it takes the place of all of them."""
+        """An array in the memory of earlier ones, whose values are lost."""
         dtype = np.dtype(dtype)
         n_bytes = prod(shape) * dtype.itemsize
         if n_bytes > len(self._bytes):
@@ -111,7 +111,7 @@ class Problem:
     task : Task
     kernel : Kernel
     C : float
-        Price of one example's loss; C₁ = C·Ω prices the mean loss.
+        Factor of one example's loss; C₁ = C·Ω is that of the mean loss.
     intercept : {"regularized", "free", "none"}
     tol : float
         What a solver makes of it is in its docstring.
@@ -167,7 +167,7 @@ class Problem:
 
     @property
     def C1(self) -> float:
-        """C·Ω, the price of the weighted mean loss."""
+        """C·Ω, the factor of the weighted mean loss."""
         return self.C * self.examples.total_weight
 
     @property

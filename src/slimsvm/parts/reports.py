@@ -49,7 +49,7 @@ def exact_objective(problem: Any, rows: KernelRows, model: KernelExpansion) -> f
 
 
 def float64_objective(problem: Any, model: KernelExpansion, scores: Array | None = None) -> float:
-    """½‖w‖² + C Σ ω_e ℓ_e of a model, with the price of its intercept where that has one, in float64.
+    """½‖w‖² + C Σ ω_e ℓ_e of a model, with the term of its intercept where that has one, in float64.
 
     ``scores`` of all rows, where they are known.
     """

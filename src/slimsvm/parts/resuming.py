@@ -36,7 +36,7 @@ class Halfway:
     values: dict[str, Any]
 
     def check(self, problem: Problem, solver: str, parameters: dict[str, Any]) -> None:
-        """Refuse a problem or a solver that are not those of the fit that was cut off.
+        """Refuse a problem or a solver other than the interrupted fit had.
 
         Raises
         ------

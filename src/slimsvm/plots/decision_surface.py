@@ -204,7 +204,7 @@ class DecisionSurfaceDisplay:
         self.figure_.colorbar(surface, ax=self.ax_, location="bottom", shrink=0.8, ticks=MaxNLocator(7), label=name)
 
     def _draw_rows_of_classes(self) -> None:
-        """The rows, those of a class in its colour and with its marker."""
+        """The rows, each in the colour and with the marker of its class."""
         if self.y is None:
             self.ax_.scatter(*self.X.T, s=12, color="black", linewidths=0, label="rows")
             return

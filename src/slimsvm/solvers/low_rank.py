@@ -83,7 +83,7 @@ class LowRankRun(Run):
         self.finisher = ConvexFinish(problem, space, self.rng, *self.tolerances, start, halfway=newton)
         self.bound, self.converged = -np.inf, False
         self.point: DualPoint | None = None
-        self.known: Best | None = None  # whose objective is that of all rows at the problem's price
+        self.known: Best | None = None  # whose objective is that of all rows at the problem's C
 
     def distance(self, record: dict[str, Any]) -> float | None:
         """How many times the tolerance is left after an iteration."""

@@ -70,7 +70,7 @@ class LeftOut(Encoder):
 
 @dataclass(frozen=True)
 class Numbers(Encoder):
-    """A number by its rank among those of the training rows; a missing one is in the middle, and is flagged."""
+    """A number by its rank among the training rows; a missing one is in the middle, and is flagged."""
 
     style: str
     flags_missing: bool
@@ -107,7 +107,7 @@ class Numbers(Encoder):
         return int(self.flags_missing)
 
     def features(self, column: Column) -> Array:
-        """Ranks between those of the training rows, and beyond them the last one's."""
+        """Ranks interpolated between those of training rows; beyond them the last one's."""
         numbers = as_numbers(column, self.style)
         is_missing = np.isnan(numbers)
         ranks = np.where(

@@ -60,11 +60,11 @@ class Binary(TwoClasses):
         """Whether a margin is not 1."""
         return (self.cost_negative, self.cost_positive) != (1.0, 1.0)
 
-    def row_dual(self, examples: Examples, price):
+    def row_dual(self, examples: Examples, C):
         """The dual with one variable for each row, v_i = α_i y_i."""
         is_positive = examples.labels > 0
         target = np.where(is_positive, self.cost_positive, -self.cost_negative)
-        return RowDual(target, 0.0, np.where(is_positive, 0.0, -price), np.where(is_positive, price, 0.0))
+        return RowDual(target, 0.0, np.where(is_positive, 0.0, -C), np.where(is_positive, C, 0.0))
 
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
@@ -145,9 +145,9 @@ class Regression(TargetsWithDual):
         """Of one target."""
         return core.EPSILON_INSENSITIVE if self.n_targets == 1 else None
 
-    def row_dual(self, examples: Examples, price):
+    def row_dual(self, examples: Examples, C):
         """The dual with one variable for each row, v_i = α_i − α_i*."""
-        return RowDual(examples.labels, float(self.epsilon), -price, price)
+        return RowDual(examples.labels, float(self.epsilon), -C, C)
 
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
@@ -196,9 +196,9 @@ class Quantile(TargetsWithDual):
     def __post_init__(self):
         check_quantile(self.q)
 
-    def row_dual(self, examples: Examples, price):
-        """The dual with one variable for each row, between (q − 1) and q times its price."""
-        return RowDual(examples.labels, 0.0, (self.q - 1.0) * price, self.q * price)
+    def row_dual(self, examples: Examples, C):
+        """The dual with one variable for each row, between (q − 1) and q times its C."""
+        return RowDual(examples.labels, 0.0, (self.q - 1.0) * C, self.q * C)
 
     def core_loss(self, examples: Examples):
         """The loss with labels and weights, as the core has it."""
@@ -354,10 +354,10 @@ class OneClass(Task):
         """ν."""
         return self.nu
 
-    def row_dual(self, examples: Examples, price):
+    def row_dual(self, examples: Examples, C):
         """The dual with one variable for each row."""
-        zeros = np.zeros(len(price))
-        return RowDual(zeros, 0.0, zeros, price, float(self.nu * price.sum()))
+        zeros = np.zeros(len(C))
+        return RowDual(zeros, 0.0, zeros, C, float(self.nu * C.sum()))
 
     def encode(self, y, sample_weight=None) -> Examples:
         """Weights as one-row examples; of y only the length counts."""

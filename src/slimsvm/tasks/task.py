@@ -198,8 +198,8 @@ class Task:
         """The loss with labels and weights: a ``core.RowLoss``, or a ``core.SequenceLoss``. Tasks may do without."""
         raise TypeError(f"{type(self).__name__} must define core_loss(examples)")
 
-    def row_dual(self, examples: Examples, price: Array) -> RowDual:
-        """The dual with one variable for each row; ``price`` is C ω_i. Tasks may do without."""
+    def row_dual(self, examples: Examples, C: Array) -> RowDual:
+        """The dual with one variable for each row; ``C`` has C ω_i of each. Tasks may do without."""
         raise NotImplementedError(f"{type(self).__name__} has no dual with one variable for each row")
 
     @property

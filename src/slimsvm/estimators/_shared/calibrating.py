@@ -393,7 +393,7 @@ class Probabilities:
         return rows, scores
 
     def _calibrate_on(self: Any, model: KernelExpansion, problem: Problem, is_first: bool) -> None:
-        """Calibrate on the rows of a chunk, by a model that was not trained on them, and on those of chunks before it.
+        """Calibrate on the rows of a chunk, by a model that was not trained on them, and on the rows of earlier chunks.
 
         The first chunk's rows were trained on: they count until there are others.
         """

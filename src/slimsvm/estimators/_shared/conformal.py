@@ -360,7 +360,7 @@ class PredictsPValues(Conformal):
 
     @available_if(has_guarantee)
     def p_values(self: Any, X: Any) -> Array:
-        """p-values of rows being drawn as those of the fit were.
+        """p-values for the hypothesis that rows were drawn as the rows of the fit were.
 
         Of such rows at most a share α has a p-value of at most α, on average over fits and rows. That holds with a
         number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), whatever ν and the kernel are; weights of rows

@@ -1,6 +1,6 @@
 r"""The exact machine with a given ν in place of C, or of ε: Schölkopf's ν-SVM.
 
-Of two classes the dual variables of the machine with the price C add up to the share
+Of two classes the dual variables of the exact SVM with this C add up to the share
 
     ν(C) = Σ |v_i| / (C Σ ω_i),
 
@@ -9,7 +9,7 @@ which never rises with C. The machine of ν is the one with ν(C) = ν: LIBSVM s
 is the root of a falling function of one number, found by secants within a bracket. Fits share kernel values, and each
 begins where the one before ended, which makes the later ones short: all take one and a half to three times the first
 (docs/experiments/exact_solver.md, "ν in place of C"). Several classes are pairs, each with a root of its own; a fit
-solves for all pairs at their next prices.
+solves for all pairs at their next C.
 
 Schölkopf, Smola, Williamson, Bartlett, "New Support Vector Algorithms", Neural Computation 2000; Chang, Lin, "Training
 ν-Support Vector Classifiers: Theory and Algorithms", Neural Computation 2001 (ν(C)); Chang, Lin, "Training ν-Support
@@ -89,7 +89,7 @@ def between(margins: Array, share: Array, is_own: Array, at_bound: float) -> tup
 
 
 class SearchOfC:
-    """The price of every pair of classes, or of two, at which the dual variables add up to the share ν.
+    """The C of every pair of classes, or of two, at which the dual variables add up to the share ν.
 
     Parameters
     ----------
@@ -119,10 +119,10 @@ class SearchOfC:
     @property
     def asked(self) -> Problem:
         """The problem to solve next."""
-        prices = [float(np.exp(root.x)) for root in self.roots]
+        values = [float(np.exp(root.x)) for root in self.roots]
         if isinstance(self.problem.task, Binary):
-            return replace(self.problem, C=prices[0])
-        return replace(self.problem, C=1.0, task=OneVsOne(self.n_classes, prices=tuple(prices)))
+            return replace(self.problem, C=values[0])
+        return replace(self.problem, C=1.0, task=OneVsOne(self.n_classes, prices=tuple(values)))
 
     def is_met(self, fit: Fit) -> bool:
         """Whether the fit of what was asked has the share ν; the next problem is asked otherwise."""
@@ -240,7 +240,7 @@ class ExactOfNu(Exact):
         self.nu = nu
 
     def solve(self, problem: Problem, state: Any = None, callbacks: Iterable[Callback] = ()) -> Fit:
-        """Solve for ν; ``Fit.solved`` has the C, the prices of the pairs or the ε that were found."""
+        """Solve for ν; ``Fit.solved`` has the C, the C of each pair or the ε that were found."""
         check_needs("nu", problem, RANDOM_ACCESS)
         exact = Exact(self.working_set_size)
         kept = Kept(problem.room) if problem.kept is None else problem.kept

@@ -398,7 +398,7 @@ def offsets_of(lengths: Any, n_rows: int, noun: str) -> Array:
 
 
 def check_blocks(estimator: Any, X: Rows, reset: bool, y: Any) -> Any:
-    """Return `Rows` (`Blocks`, or those of Dask) as they are, because reading checks their numbers, and y if given.
+    """Return `Rows` (`Blocks`, Dask's) as they are, because reading checks their numbers, and y if given.
 
     Raises
     ------

@@ -131,7 +131,7 @@ class BallRun(Run):
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def record(self, **more: Any) -> dict[str, Any]:
-        """A record of the history; bounds are those of the machine's own problem."""
+        """A record of the history, with bounds for the SVM's own problem."""
         _, alpha, q = self.latest
         return {
             "objective": None,
@@ -205,20 +205,20 @@ class BallRun(Run):
         return 0.5 * float(a.sum()) ** 2 / square * (1.0 - ROUNDING)
 
 
-def best_scale(margins: Array, norm_squared: float, prices: Array) -> float:
+def best_scale(margins: Array, norm_squared: float, C_of_row: Array) -> float:
     """The s > 0 at which ½ s² ‖w‖² + ½ Σ C_i max(0, 1 − s y_i f_i)² is least: 1 at the optimum of P.
 
     Its slope is piecewise linear and increasing: Newton's steps within a bracket. Where no s > 0 is better than 0 the
     model stays as it is.
     """
-    if float(prices @ margins) <= 0.0:
+    if float(C_of_row @ margins) <= 0.0:
         return 1.0
     low, high, scale = 0.0, np.inf, 1.0
     for _ in range(100):
         short = scale * margins < 1.0
-        m, price = margins[short], prices[short]
-        curvature = norm_squared + float(price @ m**2)
-        slope = scale * curvature - float(price @ m)
+        m, C = margins[short], C_of_row[short]
+        curvature = norm_squared + float(C @ m**2)
+        slope = scale * curvature - float(C @ m)
         if slope >= 0.0:
             high = scale
         if slope <= 0.0:

@@ -119,7 +119,7 @@ def meet_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
 Array = np.ndarray
 
 # -- One class on a budget, rows in chunks -----------------------------------------------------------------------------
-# The first chunk is fitted: its box problem (`parts.budgeted.one_class`) has the price C' at which its dual variables
+# The first chunk is fitted: its box problem (`parts.budgeted.one_class`) has the C' at which its dual variables
 # have the share ν, Σ α = ν C' Ω. Every later chunk is met once by the steps of that problem over all rows met so far,
 # of weight Ω: where Ω grows, C' falls, so that C' Ω stays. After each chunk
 #
@@ -131,7 +131,7 @@ Array = np.ndarray
 
 # Rows whose scores ρ is taken from, where the chunk has fewer.
 RECENT = 1000
-# A single chunk changes the price by no more than this factor.
+# A single chunk changes C' by no more than this factor.
 MOST = 2.0
 
 
@@ -194,8 +194,8 @@ def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | N
 def one_class_after_fit(fit: AfterFit) -> OneClassState:
     """The model of a fit, in units of the box problem in which ρ is 1."""
     rho = -float(fit.model.intercept[0])
-    price = 1.0 / rho if rho > 0 else fit.state.C
-    box = replace(after_fit(fit), coef=price * fit.model.coef, intercept=np.zeros(1), C=price)
+    C = 1.0 / rho if rho > 0 else fit.state.C
+    box = replace(after_fit(fit), coef=C * fit.model.coef, intercept=np.zeros(1), C=C)
     return OneClassState(box, box.examples.total_weight, fit.model.basis[:0], np.zeros(0))
 
 

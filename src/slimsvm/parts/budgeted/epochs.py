@@ -172,7 +172,7 @@ class BudgetedRun(Run):
 
     @property
     def unit(self) -> float:
-        """What stored coefficients are multiplied by: those of the primal method are stored times t."""
+        """The factor of stored coefficients: the primal method stores them times t."""
         return 1.0 if self.is_dual else 1.0 / max(1, int(self.t[0]))
 
     def _expansion(self) -> KernelExpansion:

@@ -1,4 +1,4 @@
-r"""One class on a budget: the box-constrained problem with every label +1, its price found so that ν comes out.
+r"""One class on a budget: the box-constrained problem with every label +1, whose C is found so that ν comes out.
 
     one class   min ½‖w‖² + C (Σ ω_i max(0, ρ − f(x_i)) − ν Ω ρ)
     the box     min ½‖w‖² + C' Σ ω_i max(0, 1 − f(x_i)),    dual variables 0 ≤ α_i ≤ C' ω_i
@@ -50,7 +50,7 @@ ROUNDING = 1e-12
 
 
 def box_problem(problem: Problem, rng: np.random.Generator) -> Problem:
-    """The box problem of one class, at the price that the problem has."""
+    """The box problem of one class, at the problem's C."""
     task = Binary()
     return replace(
         problem,
@@ -71,13 +71,13 @@ def quantile(scores: Array, weights: Array, nu: float) -> float:
 
 
 def best_multiple(
-    model: KernelExpansion, norm: float, rho: float, scores: Array, weights: Array, nu: float, price: float
+    model: KernelExpansion, norm: float, rho: float, scores: Array, weights: Array, nu: float, C1: float
 ) -> tuple[KernelExpansion, float]:
     """The best multiple of w, of this squared norm, ρ and scores of weighted rows, and its objective.
 
-    ``price`` is C Ω; the rows may be a sample of those that Ω is the weight of.
+    ``C1`` is C Ω; the rows may be a sample of those that Ω is the weight of.
     """
-    gain = price * (nu * rho - float(weights @ np.maximum(0.0, rho - scores)) / float(weights.sum()))
+    gain = C1 * (nu * rho - float(weights @ np.maximum(0.0, rho - scores)) / float(weights.sum()))
     scale = gain / norm if norm > 0 and gain > 0 else 0.0
     return replace(model, coef=scale * model.coef, intercept=np.array([-scale * rho])), 0.0 - 0.5 * scale * gain
 
@@ -89,7 +89,7 @@ class OneClassRun(Run):
     has_models = True
 
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
-        if getattr(solver, "damping", None) == "auto":  # every trial has far to go from the last one's price
+        if getattr(solver, "damping", None) == "auto":  # every trial has far to go from the last one's C
             solver = type(solver)(**solver.get_params(deep=False) | {"damping": 0.0})
         self.problem, self.solver, self.nu = problem, solver, problem.task.intercept_price
         self.kernel_rows, rng = problem.bind(), problem.generator()
@@ -97,10 +97,10 @@ class OneClassRun(Run):
         self.box = box_problem(problem, rng)
         solver.check(self.box, solver.finish, state)
         self.has_all = n <= solver.max_basis
-        # Up to this price no score reaches 1, and every dual variable is at its bound.
+        # Up to this C no score reaches 1, and every dual variable is at its bound.
         highest = float(self.kernel_rows.diag().max(initial=0.0))
         self.least = -log(examples.total_weight * (highest if highest > 0 else 1.0))
-        self.log_price = self.least if state is None else max(self.least, log(state.C))
+        self.log_C = self.least if state is None else max(self.least, log(state.C))
         self.below: tuple[float, float] | None = None
         self.above: tuple[float, float] | None = None
         self.state, self.converged, self.n_trials, self.bound = state, False, 0, -np.inf
@@ -109,15 +109,15 @@ class OneClassRun(Run):
 
     def step(self) -> dict[str, Any]:
         """One trial of C'."""
-        price = exp(self.log_price)
+        C = exp(self.log_C)
         goes_on = self.solver.method == DUAL or self.has_all
-        fit = self.solver.solve(replace(self.box, C=price), self.state if goes_on else None)
+        fit = self.solver.solve(replace(self.box, C=C), self.state if goes_on else None)
         if fit.state is None:  # there was no time for an iteration
             raise OutOfTimeError
         self.kernel_rows.counter.add(fit.counters["kernel_evals"])
         self.n_reported += fit.counters["report_kernel_evals"]
         self.state, self.n_trials = fit.state, self.n_trials + 1
-        model, objective, share = self._scaled(fit.model, price)
+        model, objective, share = self._scaled(fit.model, C)
         self.best = self.best.or_lower(objective, (model, fit))
         if fit.status == Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -128,20 +128,20 @@ class OneClassRun(Run):
             "lower_bound": bound,
             "gap": None if bound is None else self.best.objective - bound,
             "n_basis": model.n_basis,
-            "C_box": price,
+            "C_box": C,
             "share": share,
         }
-        self._next_price(share)
+        self._next_C(share)
         return record
 
-    def _scaled(self, model: KernelExpansion, price: float) -> tuple[KernelExpansion, float, float]:
+    def _scaled(self, model: KernelExpansion, C: float) -> tuple[KernelExpansion, float, float]:
         """The best multiple of w with its best ρ, its objective, and the share of the box problem."""
         rows, weights, nu = self.kernel_rows, self.problem.examples.weights, self.nu
         total, scores, norm = float(weights.sum()), np.zeros(rows.n_rows), 0.0
         if model.n_basis:
             scores = rows.scores(rows.points_of(model.basis), model.coef)[:, 0].astype(np.float64)
             norm = float(np.sum(model.coef * (between(rows, model.basis) @ model.coef)))
-        share = (norm + price * float(weights @ np.maximum(0.0, 1.0 - scores))) / (price * total)
+        share = (norm + C * float(weights @ np.maximum(0.0, 1.0 - scores))) / (C * total)
         scaled, objective = best_multiple(
             model, norm, quantile(scores, weights, nu), scores, weights, nu, self.problem.C * total
         )
@@ -159,26 +159,26 @@ class OneClassRun(Run):
         point = DualPoint(rows, v[rows, None], 0.0, float(v[rows] @ scores))
         self.bound = max(self.bound, sure_value(self.kernel_rows, point))
 
-    def _next_price(self, share: float) -> None:
+    def _next_C(self, share: float) -> None:
         """Where to look next: within the bracket by interpolation, every third time in its middle."""
         miss = log(max(share, 1e-300) / self.nu)
         if miss > 0:
-            self.below = self.log_price, miss
+            self.below = self.log_C, miss
         else:
-            self.above = self.log_price, miss
+            self.above = self.log_C, miss
         if abs(miss) <= (CLOSE_ALL if self.has_all else CLOSE):
             self.converged = True
         elif self.above is None:
             # Σ α does not fall as C' rises: it is at least so far to go.
-            self.log_price += max(miss, RISE)
-            self.converged = self.log_price > self.least + WIDEST
+            self.log_C += max(miss, RISE)
+            self.converged = self.log_C > self.least + WIDEST
         elif self.below is None:
-            self.log_price = max(self.least, self.log_price - RISE)
-            self.converged = self.log_price >= self.above[0]
+            self.log_C = max(self.least, self.log_C - RISE)
+            self.converged = self.log_C >= self.above[0]
         else:
             (lo, up), (hi, down) = self.below, self.above
             part = 0.5 if self.n_trials % 3 == 0 else min(max(up / (up - down), 0.02), 0.98)
-            self.log_price = lo + part * (hi - lo)
+            self.log_C = lo + part * (hi - lo)
             self.converged = hi - lo <= NARROW
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:

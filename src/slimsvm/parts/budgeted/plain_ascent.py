@@ -81,7 +81,7 @@ class PlainAscentRun(Run):
         self.scores = self.K @ self.beta
 
     def step(self) -> dict[str, Any]:
-        """A few sweeps; the objectives of the sum over outputs are those of one class against the rest."""
+        """A few sweeps; the objective is a sum over outputs, each of one class against the rest."""
         task, n = self.problem.task, len(self.alpha)
         n_sweeps = self.n_sweeps
         alpha, beta, scores = self.alpha.copy(), self.beta.copy(), self.scores.copy()

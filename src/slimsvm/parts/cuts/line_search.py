@@ -91,7 +91,7 @@ class BestPoint:
 
     def __init__(self, task: Task, examples: Examples, C1: float, overshoot: float, start: Point, n_jobs: int):
         self.task, self.examples, self.overshoot, self.n_jobs = task, examples, overshoot, n_jobs
-        self.price = C1 / examples.total_weight
+        self.factor = C1 / examples.total_weight
         self.step = 0.0
         self.now = self._judged(Solution((), np.zeros(0), 0.0, None, start))
 
@@ -99,7 +99,7 @@ class BestPoint:
         """The solution with its objective."""
         here = (solution.point.scores, solution.point.plain)
         loss = self.task.along(here, here, 0.0, self.examples, self.n_jobs)[0]
-        return replace(solution, objective=0.5 * solution.norm_squared + self.price * loss)
+        return replace(solution, objective=0.5 * solution.norm_squared + self.factor * loss)
 
     def move(self, working_set: WorkingSet, target: Point) -> Point:
         """Move w_b to the minimum on the line to the QP's solution; returns where the next cut is wanted."""
@@ -125,8 +125,8 @@ class BestPoint:
 
         def at(k: float) -> tuple[float, float]:
             loss, slope = self.task.along(base, direction, k, self.examples, self.n_jobs)
-            value = 0.5 * (self.now.norm_squared + 2 * k * linear + k * k * quadratic) + self.price * loss
-            return value, linear + k * quadratic + self.price * slope
+            value = 0.5 * (self.now.norm_squared + 2 * k * linear + k * k * quadratic) + self.factor * loss
+            return value, linear + k * quadratic + self.factor * slope
 
         value, first = at(0.0)
         if first >= 0:

@@ -30,7 +30,7 @@ def never(cut: Cut, projected: float) -> bool:
 
 
 class ProjectedScores:
-    """Score book of a growing basis: scores are those of the projected cuts.
+    """Score book of a growing basis: scores come from cuts projected onto it.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class ProjectedScores:
         return solve_triangular(self.L[:k, :k], z[:k], lower=True, trans="T")
 
     def combine(self, alpha: Array) -> None:
-        """Set ``coordinates``, ``constant`` and ``scores`` to those of Σ α_j ĝ_j."""
+        """Set ``coordinates``, ``constant`` and ``scores`` by Σ α_j ĝ_j."""
         self.coordinates = np.einsum("j,jkc->kc", alpha, self.z)
         self.constant = alpha @ self.constants
         self.scores = np.zeros_like(self.scores) + self.constant

@@ -111,7 +111,7 @@ class FullScores:
         return out[:, None]
 
     def _by_difference(self, cut: Cut) -> Array:
-        """Products of an exact cut from those of the exact cut before it, in float64."""
+        """Products of an exact cut, updated from the exact cut before it, in float64."""
         coef = np.zeros_like(self.scores)
         coef[cut.rows] = cut.coef
         before, products = self.last_exact or (np.zeros_like(coef), np.zeros_like(coef))
@@ -209,7 +209,7 @@ class SampledScores:
 
 
 def plain_products(cut: Cut, live: list[Cut]) -> Array:
-    """Inner products of a new cut's plain part with those of the live cuts and with itself, (t + 1,)."""
+    """Inner products of a new cut's plain part with the plain parts of the live cuts and with itself, (t + 1,)."""
     if not len(cut.plain):
         return np.zeros(len(live) + 1)
     found: Array = np.stack([one.plain for one in [*live, cut]]) @ cut.plain
@@ -259,7 +259,7 @@ class WeightScores:
         return found
 
     def combine(self, alpha: Array) -> None:
-        """Set ``scores`` to those of Σ α_j g_j."""
+        """Set ``scores`` to the scores by Σ α_j g_j."""
         used = np.flatnonzero(alpha)
         if not len(used):
             self.scores = np.zeros_like(self.scores)

@@ -62,7 +62,7 @@ class BlockSettings:
     worth_a_pass: float = 1e-3
     # A block is solved to this share of the violation in it.
     share: float = 0.01
-    # Sweeps over a block of several classes; over all rows where they are one block, for which large prices need them.
+    # Sweeps over a block of several classes; over all rows where they are one block, for which a large C needs them.
     sweeps: int = 100
     whole_sweeps: int = 1000
 
@@ -387,7 +387,7 @@ class ClassAscent(DualAscent):
         super().__init__(problem, end)
         self.task: Multiclass = problem.task  # type: ignore[assignment]
         self.labels = problem.examples.labels
-        self.price = problem.C * problem.examples.weights
+        self.C_of_row = problem.C * problem.examples.weights
         self.own = self.labels[:, None] == np.arange(self.task.n_classes)
 
     def linear(self, V: Array) -> float:
@@ -398,7 +398,7 @@ class ClassAscent(DualAscent):
         """The other classes' part clipped, and scaled down to C_i."""
         alpha = np.where(self.own, 0.0, np.maximum(-V, 0.0))
         total = alpha.sum(axis=1)
-        alpha *= np.minimum(1.0, self.price / np.maximum(total, TINY))[:, None]
+        alpha *= np.minimum(1.0, self.C_of_row / np.maximum(total, TINY))[:, None]
         return np.where(self.own, alpha.sum(axis=1)[:, None], -alpha)
 
     def of_vector(self, i: int, has: Array, left: Array) -> Array:
@@ -406,7 +406,7 @@ class ClassAscent(DualAscent):
         y = self.labels[i]
         alpha = np.maximum(-left, 0.0)
         alpha[y] = 0.0
-        total, most = alpha.sum(), min(self.price[i] - has[y], left[y])
+        total, most = alpha.sum(), min(self.C_of_row[i] - has[y], left[y])
         if not (total > 0 and most > 0):
             return np.zeros_like(left)
         alpha *= min(1.0, most / total)
@@ -427,7 +427,7 @@ class ClassAscent(DualAscent):
             K=K,
             offset=self.offset,
             labels=self.labels[rows],
-            price=self.price[rows],
+            price=self.C_of_row[rows],
             cost=np.ascontiguousarray(self.task.cost),
             M=V,
             F=F,

@@ -78,7 +78,7 @@ class Slopes(NamedTuple):
 
 
 def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float, balanced: bool) -> Slopes:
-    """Derivatives of D at v, with those of largest violation."""
+    """Derivatives of D at v, and the two that violate most."""
     if epsilon == 0:
         up, down = np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
     else:
@@ -193,7 +193,7 @@ class DualState:
         check_same_loss(self, task, examples, "; only the kernel, C and X may change")
 
     def scores_at(self, v: Array, C: float, last: tuple[Array, Array] | None) -> Array | None:
-        """Kv, where v is this point but for the price, and the last fit of the same kernel left this point and its Kv
+        """Kv, where v is this point but for C, and the last fit of the same kernel left this point and its Kv
         (``last``); otherwise None.
         """
         ratio = C / self.C
@@ -214,7 +214,7 @@ class Dual(RowDual):
 
     @classmethod
     def of(cls, problem: Problem, task: Task | None = None, examples: Examples | None = None) -> Dual:
-        """The dual of a problem whose task has one; or of another task and its examples, at the same price."""
+        """The dual of a problem whose task has one; or of another task and its examples, at the same C."""
         task, examples = task or problem.task, examples or problem.examples
         dual = vars(task.row_dual(examples, problem.C * examples.weights))
         if task.intercept_price:
@@ -238,7 +238,7 @@ class Dual(RowDual):
     def best_multiple(self, v: Array, g: Array) -> float:
         """The t in [0, 1] with the greatest D(tv), or 1 where Σ v is given.
 
-        Of a solution for another price, v C / C_before, it is 1 where most rows are at their bounds, and gives the
+        Of a solution for another C, v C / C_before, it is 1 where most rows are at their bounds, and gives the
         solution back where none is.
         """
         gain, curvature = float(v @ self.target - self.epsilon * np.abs(v).sum()), float(v @ (self.target - g))
@@ -249,18 +249,18 @@ class Dual(RowDual):
 
         Where classes are far apart for the kernel, ‖w‖² is tiny, and losses of a thousandth are all of the objective.
         """
-        price, scores = self.hi - self.lo, self.target - g
+        most, scores = self.hi - self.lo, self.target - g
         if self.epsilon or self.total or np.any(np.abs(self.target) != 1) or np.any(self.hi * self.lo):
             return 1.0
         margins, norm_squared = self.target * (scores + intercept), float(v @ scores)
         low = margins < 1
-        falling = float(price[low] @ margins[low])
+        falling = float(most[low] @ margins[low])
         if not norm_squared < falling:
             return 1.0
         ends = np.flatnonzero(low & (margins > 0))  # where s is 1 / margin, a row has no loss any more
         ends = ends[np.argsort(-margins[ends], kind="stable")]
         kinks = 1.0 / margins[ends]
-        before = falling - np.concatenate([[0.0], np.cumsum(price[ends] * margins[ends])])
+        before = falling - np.concatenate([[0.0], np.cumsum(most[ends] * margins[ends])])
         k = int(np.argmax(np.append(kinks * norm_squared >= before[:-1], True)))
         best = before[k] / norm_squared if norm_squared > 0 else np.inf
         best = max(best, 1.0 if k == 0 else float(kinks[k - 1]))
@@ -273,7 +273,7 @@ class Dual(RowDual):
         return None if share == 1.0 else (share * v, self.target - share * (self.target - g))
 
     def least_size(self, kernel_rows: KernelRows) -> float:
-        """Objectives smaller than this are those of rounding: one class has 0 where the origin is among the rows."""
+        """Objectives smaller than this are rounding errors: one class has 0 where the origin is among the rows."""
         spread = self.total**2 / len(self.hi)
         return ZERO * spread * float(kernel_rows.diag().mean()) if self.total else 0.0
 

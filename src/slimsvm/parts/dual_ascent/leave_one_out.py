@@ -215,7 +215,7 @@ class Columns:
     def __init__(self, problem: Problem, fit: Fit) -> None:
         self.problem, self.fit, self.pairs = problem, fit, problem.task.class_pairs()
         assert fit.kept is not None
-        self.kept, self.price = fit.kept, problem.C * problem.examples.weights
+        self.kept, self.C_of_row = fit.kept, problem.C * problem.examples.weights
         kernel_rows = self.kept.get("kernel rows")
         if kernel_rows.dtype != np.float64:
             kernel_rows = replace(problem, precision="float64", kept=None).bind()
@@ -226,7 +226,7 @@ class Columns:
         self.of_class = [problem.examples.labels == c for c in range(n_classes)]
 
     def shared(self, kernel_rows: KernelRows) -> Values:
-        """Kernel values, those of few rows or for many pairs computed at once."""
+        """Kernel values; of few rows, or for many pairs, all are computed at once."""
         added, K, n = float(self.problem.intercept == "regularized"), self.kept.get("K"), self.problem.rows.n_rows
         if K is not None and K.dtype == np.float64:
             return Values(kernel_rows, added, K, np.arange(n))
@@ -247,7 +247,7 @@ class Columns:
             rows = (self.of_class[a] | self.of_class[b]).nonzero()[0]
             v, scores = self.kept.get((LAST, (a, b)))
             target, epsilon = np.where(self.of_class[a][rows], 1.0, -1.0), 0.0
-            size = self.price[rows] * self.prices[column]
+            size = self.C_of_row[rows] * self.prices[column]
             has_margin = True
         else:
             has_columns, task = problem.task.has_columns, problem.task

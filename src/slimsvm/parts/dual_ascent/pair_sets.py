@@ -373,7 +373,7 @@ class SharedKernelRun(OneVsOneRun):
             raise KeyboardInterrupt
 
     def values_of(self, rows: Array) -> Array:
-        """The kernel values of all rows, or those of a pair."""
+        """Kernel values among all rows, or among a pair's."""
         if not self.is_shared:
             return self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows)
         everything = np.arange(self.kernel_rows.n_rows)

@@ -140,15 +140,15 @@ class GrowingFinish(ConvexFinish):
 
     @property
     def is_done(self) -> bool:
-        """Whether the tolerance is reached at the problem's own price."""
+        """Whether the tolerance is reached at the problem's own C."""
         return self.converged and not self.on_the_way
 
     def loss(self) -> float:
-        """C Σ ω_e ℓ_e of the best point, at the present price."""
+        """C Σ ω_e ℓ_e of the best point, at the present C."""
         return max(0.0, self.best.objective - self._norm())
 
     def objective_at(self, C: float) -> float:
-        """Objective of the best point at a price; of what it bounds at the present one it does at a higher one."""
+        """Objective of the best point at a C."""
         return self.best.objective if C == self.problem.C else self._norm() + C / self.problem.C * self.loss()
 
     def _norm(self) -> float:

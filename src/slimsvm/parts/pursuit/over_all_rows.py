@@ -73,7 +73,7 @@ class OverAllRows(Run):
         return record | known
 
     def _all_rows(self, model: KernelExpansion) -> KernelRows:
-        """All rows seen through a model's kernel, whose evaluations are counted with those of the sample."""
+        """All rows seen through a model's kernel, whose evaluations are counted together with the sample's."""
         rows = replace(self.problem, kernel=model.kernel).bind()
         rows.counter = self.kernel_rows.counter
         return rows

@@ -56,7 +56,7 @@ class SpannedScores:
         return found
 
     def combine(self, alpha: Array) -> None:
-        """Set ``coordinates`` and ``scores`` to those of Σ α_j g_j."""
+        """Set ``coordinates`` and ``scores`` by Σ α_j g_j."""
         self.coordinates = sum((a * z for a, z in zip(alpha, self.z) if a), np.zeros_like(self.coordinates))
         self.scores = self.space.scores(self.coordinates)
 

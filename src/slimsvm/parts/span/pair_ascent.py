@@ -4,7 +4,7 @@ r"""Two classes, or all pairs of several, over given vectors: the coefficients o
 
 with z_i the whitened coordinates of row i (`parts.span.whitened_span`) and a constant, so that ‖u‖ is the norm of
 the function and of the intercept. Rows are solved for one after another (dual coordinate ascent), until the derivatives
-of a pair are within a tolerance or its sweeps are spent: nothing bounds what is left. At prices of some tens and more
+of a pair are within a tolerance or its sweeps are spent: nothing bounds what is left. At a C of some tens and more
 `parts.span.smoothed_newton` is the faster one for two classes.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan, "A Dual Coordinate Descent Method for Large-scale Linear SVM", ICML 2008.
@@ -85,8 +85,8 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
         for k in range(lo, hi):
             index = np.flatnonzero(np.isin(examples.labels, pairs[k]))
             sign = np.where(examples.labels[index] == pairs[k][0], 1.0, -1.0)
-            price = problem.C * examples.weights[index]
-            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, price, int(seeds[k]), sweeps, own)
+            C_of_row = problem.C * examples.weights[index]
+            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, C_of_row, int(seeds[k]), sweeps, own)
 
     run_tiles(solve, len(pairs), kernel_rows.n_jobs)
     coef, intercept = space.coefficients(u)
@@ -125,13 +125,13 @@ def _squares(Z: Array) -> Array:
 
 
 def _two_classes(
-    Z: Array, square: Array, rows: Array, sign: Array, price: Array, seed: int, max_sweeps: int, own: AscentSettings
+    Z: Array, square: Array, rows: Array, sign: Array, C_of_row: Array, seed: int, max_sweeps: int, own: AscentSettings
 ) -> tuple[Array, bool]:
     """One pair's machine u, and whether it is solved for."""
     n, d = len(rows), Z.shape[1]
     w, at_once = np.zeros(d), int(max(1, min(max_sweeps, own.call_work // (n * d))))
     call = core.ascend_linear.prepare(
-        Z=Z, rows=rows, sign=sign, price=price, square=square, alpha=np.zeros(n), w=w,
+        Z=Z, rows=rows, sign=sign, price=C_of_row, square=square, alpha=np.zeros(n), w=w,
         active=np.zeros(n, dtype=np.int64), tol=own.tol, max_sweeps=at_once,
     )  # fmt: skip
     for _ in range(-(-max_sweeps // at_once)):

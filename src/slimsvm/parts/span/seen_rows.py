@@ -75,7 +75,7 @@ class SeenHere(Seen):
 
 @dataclass(frozen=True)
 class Span:
-    """What another process needs to see rows as a subspace does; ``block_rows`` are those of a piece."""
+    """What another process needs to see rows as a subspace does, in pieces of ``block_rows`` rows."""
 
     kernel: Kernel
     basis: Any

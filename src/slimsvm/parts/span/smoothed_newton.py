@@ -10,8 +10,8 @@ coordinates, g = C Σ_i residual_i z_i and P, D the true primal and dual values
 
 the first term falls with τ, the second with Newton's steps: a stage ends when a step would gain less than a share of
 the first term, the whole when P − D is within the tolerance. D bounds the problem within the basis, not the kernel's.
-Large sets begin with a sample of the rows, large prices with a lower one: at once at 10¹⁰ a step gets no further than
-to the next row's margin. A dual point of a lower price is one of the higher price, so D stays.
+Large sets begin with a sample of the rows, a large C with a lower one: at once at 10¹⁰ a step gets no further than to
+the next row's margin. A dual point of a lower C is one of a higher C, so D stays.
 
 Chapelle, "Training a Support Vector Machine in the Primal", Neural Computation 2007; Keerthi, Chapelle, DeCoste,
 "Building Support Vector Machines with Reduced Classifier Complexity", JMLR 2006; Nesterov, "Smooth Minimization of
@@ -47,10 +47,10 @@ MAX_TRIALS = 20
 
 @dataclass(frozen=True)
 class NewtonSettings:
-    """How Newton's method goes from τ to τ, from a sample to all rows and from price to price.
+    """How Newton's method goes from τ to τ, from a sample to all rows and from C to C.
 
     docs/experiments/newton_in_a_fixed_basis.md settles the second values of the pairs (gaps of 1e-10), effort and the
-    prices; the others were chosen, not measured.
+    C; the others were chosen, not measured.
     """
 
     # A stage ends when the next Newton step is expected to gain less than this share of the smoothing's gap, a line
@@ -73,11 +73,11 @@ class NewtonSettings:
     # ``effort_rows``: passes over very many rows cost more than good directions do.
     effort_rows: int = 400_000
     first_effort: float = 25.0
-    # Prices above the first are reached from there, each so many times the one before.
-    first_price: float = 1e3
-    price_factor: float = 10.0
+    # A larger C than the first is reached from there, by steps of this factor.
+    first_C: float = 1e3
+    C_factor: float = 10.0
     # The first steps are taken on one row in ``sample_step``, where that leaves at least ``fewest_sampled`` rows. They
-    # end at a gap of the share ``first_tolerance`` of the objective, as do steps at a price below the problem's.
+    # end at a gap of the share ``first_tolerance`` of the objective, as do steps at a lower C than the problem's.
     sample_step: int = 16
     fewest_sampled: int = 2000
     first_tolerance: float = 0.05
@@ -151,10 +151,10 @@ class ConvexFinish:
     ):
         check_smoothable(problem)
         self.settings = own = problem.settings_of(NewtonSettings)
-        self.prices, self.kept_tau = prices_to(problem.C, own), tau
+        self.values_of_C, self.kept_tau = values_up_to(problem.C, own), tau
         self.idle: int
         self.values: Values
-        self.problem, self.whole, self.rng = replace(problem, C=self.prices.pop(0)), space, rng
+        self.problem, self.whole, self.rng = replace(problem, C=self.values_of_C.pop(0)), space, rng
         self.tol, self.tol_relative = tol * problem.C1, tol_relative
         self.thorough = tol_relative < own.thorough
         self.stage_share, self.slope_share = own.stage_shares[self.thorough], own.slope_shares[self.thorough]
@@ -196,11 +196,11 @@ class ConvexFinish:
 
     @property
     def on_the_way(self) -> bool:
-        """Whether the steps are still taken on a sample of the rows or at a lower price."""
-        return self.on_sample or len(self.prices) > 0
+        """Whether the steps are still taken on a sample of the rows or at a lower C."""
+        return self.on_sample or len(self.values_of_C) > 0
 
     def step(self) -> dict[str, Any]:
-        """One Newton step and what is known after it: objective and bound only at the problem's price on all rows."""
+        """One Newton step and what is known after it: objective and bound only at the problem's C on all rows."""
         if not self.converged:
             self._move()
         if self.converged and self.on_the_way:
@@ -215,19 +215,19 @@ class ConvexFinish:
         }
 
     def go_on(self) -> None:
-        """Go on from the best point on all rows, or at the next price."""
+        """Go on from the best point on all rows, or at the next C."""
         if self.on_sample:
             self._see(self.whole, self.problem.examples)
             self._enter(self.best.found.u, self.settings.next_tau)
         else:
-            self.problem, bound = replace(self.problem, C=self.prices.pop(0)), self.bound
+            self.problem, bound = replace(self.problem, C=self.values_of_C.pop(0)), self.bound
             self.kept_tau = self.tau
             self._enter(self.best.found.u, self.settings.next_tau)
             self._judge(max(bound, self.bound))
 
     def arrive(self) -> None:
-        """Go on from the best point on all rows and at the problem's price at once."""
-        del self.prices[:-1]
+        """Go on from the best point on all rows and at the problem's C at once."""
+        del self.values_of_C[:-1]
         while self.on_the_way:
             self.go_on()
 
@@ -242,7 +242,7 @@ class ConvexFinish:
             "numbers": np.array(
                 [self.problem.C, kept_tau, self.tau, self.effort, self.decrement, self.bound, self.best.objective]
             ),
-            "counts": np.array([len(self.prices), self.idle, self.n_steps, self.converged]),
+            "counts": np.array([len(self.values_of_C), self.idle, self.n_steps, self.converged]),
             "u": self.point.u,
             "scores": self.passes.joined(self.point.scores),
             "best_u": best.u,
@@ -257,8 +257,9 @@ class ConvexFinish:
     def _go_back(self, halfway: dict[str, Any]) -> None:
         """Be where another run was."""
         C, kept_tau, self.tau, self.effort, self.decrement, self.bound, objective = halfway["numbers"].tolist()
-        n_prices, self.idle, self.n_steps, converged = halfway["counts"].tolist()
-        self.problem, self.prices = replace(self.problem, C=C), self.prices[len(self.prices) - n_prices :]
+        n_values, self.idle, self.n_steps, converged = halfway["counts"].tolist()
+        self.problem = replace(self.problem, C=C)
+        self.values_of_C = self.values_of_C[len(self.values_of_C) - n_values :]
         self.kept_tau, self.converged = None if np.isnan(kept_tau) else kept_tau, bool(converged)
         self.point = best = Point(halfway["u"], self.passes.parted(halfway["scores"]))
         if "best_scores" in halfway:
@@ -275,7 +276,7 @@ class ConvexFinish:
         self.converged = self.best.objective - bound <= self.tolerance() or self.idle >= self.settings.stalled_steps
 
     def _enter(self, u: Array, share: float) -> None:
-        """Start at u on the present rows, with a τ that is a share of the mean loss there, or the price before's."""
+        """Start at u on the present rows, with a τ that is a share of the mean loss there, or that of the C before."""
         own, self.point = self.settings, Point(u, self.passes.times(u))
         self.best = Best(np.inf, self.point)
         self.bound, self.converged, self.idle, self.n_steps = -np.inf, False, 0, 0
@@ -428,12 +429,12 @@ class ConvexFinish:
         self.point = Point(u, self.passes.shifted(self.point.scores, shift))
 
 
-def prices_to(C: float, settings: NewtonSettings) -> list[float]:
-    """Prices to solve for one after the other, the last one C."""
-    prices = [settings.first_price]
-    while prices[-1] < C:
-        prices.append(settings.price_factor * prices[-1])
-    return [*prices[:-1], C]
+def values_up_to(C: float, settings: NewtonSettings) -> list[float]:
+    """Values of C to solve for one after the other, the last one C."""
+    values = [settings.first_C]
+    while values[-1] < C:
+        values.append(settings.C_factor * values[-1])
+    return [*values[:-1], C]
 
 
 def balanced(slope: Slope, dual: tuple[float, float]) -> tuple[Array, float]:

@@ -351,7 +351,7 @@ class GrowingSubspace(Subspace):
         return solve_triangular(self.L, values.T, lower=True).T if self.rank else values
 
     def extend(self, vectors: Any) -> Array:
-        """Take in those of some raw vectors that do not lie in the span of the others; returns their positions."""
+        """Add raw vectors to the basis, except any that lie in the span of the others; return their positions."""
         z = np.zeros((vectors.shape[0], 0))
         if self.rank:
             z = self.whiten(between(self.kernel_rows, vectors, self.basis))
