@@ -12,7 +12,7 @@ from slimsvm.parts.descent.first_basis import SampleSettings
 from slimsvm.parts.span.smoothed_newton import NewtonSettings
 
 N = 3_000
-SETTINGS = {"max_basis": 12, "random_state": 0, "max_iter": 4}
+SETTINGS = {"solver": "refine", "max_basis": 12, "random_state": 0, "max_iter": 4}
 
 
 def in_small_parts(monkeypatch):

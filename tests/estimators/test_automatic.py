@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import BCFW, CPSP, SVC, SVR, Exact, ExactCuts, Refine, ViolatedCuts
 from slimsvm.estimators._shared import automatic
 from slimsvm.estimators._shared.automatic import (
+    MOST_REDUCED_OF_TWO,
     ChoiceSettings,
     choose_solver,
     exact_evals,
@@ -46,7 +47,14 @@ def chosen(X, kernel=None, task=None, max_basis=None, learns_metric=False, memor
 )
 def test_vectors_are_learned_where_there_are_derivatives(kernel, task):
     solver = chosen(ROWS, kernel, task, 7)
-    assert (type(solver), solver.max_basis) == (Refine, 7)
+    assert (type(solver), solver.max_basis) == (Compact if task == Binary() and kernel.is_inner_product else Refine, 7)
+
+
+def test_two_classes_of_many_rows_are_learned():
+    few, many = np.zeros((MOST_REDUCED_OF_TWO, 1)), np.zeros((MOST_REDUCED_OF_TWO + 1, 1))
+    assert type(chosen(few, max_basis=7)) is Compact
+    assert type(chosen(many, max_basis=7)) is Refine
+    assert type(chosen(few, task=Binary(cost_positive=2.0), max_basis=7)) is Refine
 
 
 @pytest.mark.parametrize("kernel", [Laplacian(1.0), Precomputed(), CallableKernel(np.dot)], ids=lambda k: k.name)
@@ -62,10 +70,10 @@ def test_losses_over_all_rows_are_pursued():
 
 def test_text_is_pursued_other_sparse_rows_are_learned():
     few, many = (sp.csr_array((10, MAX_SPARSE_FEATURES + more)) for more in (0, 1))
-    assert type(chosen(few, max_basis=7)) is Refine
+    assert type(chosen(few, max_basis=7)) is Compact
     assert type(chosen(many, max_basis=7)) is CPSP
     dense = np.zeros((10, MAX_SPARSE_FEATURES + 1))
-    assert type(chosen(dense, max_basis=7)) is Refine
+    assert type(chosen(dense, max_basis=7)) is Compact
 
 
 @pytest.mark.parametrize(
@@ -203,7 +211,7 @@ def test_a_cap_alone_gives_a_good_small_model(kernel):
     clf = SVC(kernel=kernel, gamma=gamma, C=10.0, coef0=1.0, max_basis=12, random_state=0).fit(X, y)
     assert 1 <= clf.n_basis_ <= 12
     assert clf.score(X, y) > 0.8
-    assert type(clf.solver_) is (Refine if kernel in ("rbf", "poly", "linear") else CPSP)
+    assert type(clf.solver_) is (Compact if kernel in ("rbf", "poly", "linear") else CPSP)
     reg = SVR(kernel=kernel, gamma=gamma, C=10.0, coef0=1.0, max_basis=12, random_state=0).fit(X[:, :1], X[:, 0] ** 2)
     assert reg.n_basis_ <= 12
 
@@ -222,3 +230,14 @@ def test_linear_machines_without_a_cap_have_weights_where_they_are_cheaper():
     assert type(chosen(many, Linear(), Chain(3), 7)) is Refine
     # The weights take more than a quarter of the memory.
     assert type(chosen(wide, Linear(), Chain(3), memory_limit=300)) is ExactCuts
+
+
+def test_a_warm_start_begins_anew_where_more_rows_have_another_solver(monkeypatch):
+    monkeypatch.setattr(automatic, "MOST_REDUCED_OF_TWO", 60)
+    X, y = make_moons(80, noise=0.2, random_state=0)
+    clf = SVC(max_basis=5, random_state=0, warm_start=True)
+    for n, solver in ((60, Compact), (80, Refine), (50, Compact), (50, Compact)):
+        clf.fit(X[:n], y[:n])
+        alone = SVC(max_basis=5, random_state=0).fit(X[:n], y[:n])
+        assert type(clf.solver_) is solver
+        np.testing.assert_array_equal(clf.basis_coef_, alone.basis_coef_)

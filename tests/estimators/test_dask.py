@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 import slimsvm
 from block_rows_cases import in_blocks
-from slimsvm import Blocks, LowRank, Refine
+from slimsvm import Blocks, Compact, LowRank, Refine
 
 pytest.importorskip("distributed")
 import dask
@@ -43,6 +43,16 @@ def test_low_rank_has_the_bits_of_one_machine(client, data):
     X, y = data
     options = {"solver": "low-rank"}
     assert bits(fitted(SVC, dask_array(X, 5), y, **options)) == bits(fitted(slimsvm.SVC, X, y, **options))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_moved_vectors_have_the_bits_of_one_machine(client, data, n_classes):
+    X, _ = data
+    y = np.digitize(X[:, 0] * X[:, 1], [0.0, 1.0][: n_classes - 1])
+    options = {"solver": "auto", "max_iter": -1}
+    found = fitted(SVC, dask_array(X, 5), y, **options)
+    assert type(found.solver_) is Compact
+    assert bits(found) == bits(fitted(slimsvm.SVC, X, y, **options))
 
 
 def test_rows_stay_where_they_are(client, data, monkeypatch):

@@ -55,6 +55,8 @@ def test_the_solver_that_the_table_names(
         settings_of_estimators(ChoiceSettings(most_cut_rows=N - 1))
     if rows == "over 20,000":
         monkeypatch.setattr(automatic, "MOST_REDUCED", N - 1)
+    if rows == "over 5,000":
+        monkeypatch.setattr(automatic, "MOST_REDUCED_OF_TWO", N - 1)
     if rows == "over 10¹² kernel values":
         settings_of_estimators(ChoiceSettings(most_evals=1.0, sample=N // 2))
     labels = labels_of(y)

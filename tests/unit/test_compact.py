@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 import slimsvm
 from kernel_cases import NO_DERIVATIVE
 from slimsvm import SVC, SVR, Compact, Exact, Refine, rows
-from slimsvm.bases.distance import Distance
+from slimsvm.bases.distance import Distance, descend
 from slimsvm.kernels import RBF, EvalCounter
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
@@ -653,13 +653,26 @@ def test_a_given_number_is_moved_if_that_is_near_and_learned_if_not():
     """Moved vectors have about the exact objective; five for a large C are nowhere near and are those of `Refine`."""
     X, y = make_moons(400, noise=0.2, random_state=0)
     exact = SVC().fit(X, y)
-    near = SVC(solver=Compact(max_basis=40), random_state=0).fit(X, y)
+    near = SVC(max_basis=40, random_state=0).fit(X, y)
     assert "learned vectors" not in [record["stage"] for record in near.history_]
     assert exact.objective_ * (1 - 1e-3) <= near.objective_ <= 1.01 * exact.objective_
     assert near.lower_bound_ <= exact.objective_
-    far = SVC(C=1e3, solver=Compact(max_basis=3), random_state=0).fit(X, y)
+    far = SVC(C=1e3, max_basis=3, random_state=0).fit(X, y)
     assert far.history_[-1]["stage"] == "learned vectors"
     assert 1 <= far.n_basis_ <= 3
     assert far.lower_bound_ <= far.objective_
     learned = SVC(C=1e3, solver=Refine(3), random_state=0).fit(X, y)
     assert far.objective_ <= 1.2 * learned.objective_
+
+
+def test_vectors_that_are_near_enough_stay():
+    X, y = make_moons(400, noise=0.2, random_state=0)
+    exact = SVC().fit(X, y).model_
+    distance = Distance(exact, None, 1, EvalCounter())
+    begin = np.asarray(exact.basis[::4], dtype=np.float64)
+    every = [record["objective"] for record in descend(distance, begin, 30)[1]]
+    found, history, n_steps = descend(distance, begin, 30, enough=1e-3)
+    first = next(i for i, share in enumerate(every) if share <= 1e-3)
+    assert 0 < n_steps == first < len(every) - 1
+    assert [record["objective"] for record in history] == every[: first + 1]
+    assert distance.value_and_gradient(found)[0] <= 1e-3 * distance.total

@@ -217,15 +217,18 @@ class Distance:
         """Add Σ_i W_ij x_i and Σ_i W_ij with W_ij = ⟨pull_i, β_j⟩ k'(x_i, b_j), k' in the folded product."""
         kernel = self._differentiable
         folding = kernel.folding(basis.shape[1])
+        beta = beta.astype(pull.dtype, copy=False)
+        pull = folding.steepness * pull if folding.slope_is_value else pull
+        products = np.multiply if self.n_outputs == 1 else np.matmul  # of one column and one line these are the same
 
         def add(lo, hi):
             for panel in range(lo, hi):
                 part = slice(panel * PANEL, (panel + 1) * PANEL)
+                weights = products(pull, beta[part].T)
                 if folding.slope_is_value:
-                    slopes = folding.steepness * values[:, part]
+                    weights *= values[:, part]
                 else:
-                    slopes = kernel.block_with_slopes(x, basis[part], n_jobs=1)[1]
-                weights = (pull @ beta[part].T.astype(pull.dtype, copy=False)) * slopes
+                    weights *= kernel.block_with_slopes(x, basis[part], n_jobs=1)[1]
                 gradient[part] += (x.T @ weights).T
                 mass[part] += weights.sum(axis=0)
 
@@ -245,7 +248,9 @@ def _bounds(rows: slice) -> tuple[int, int]:
     return rows.start, rows.stop
 
 
-def descend(distance: Distance, basis: Array, max_iter: int) -> tuple[Array, list[dict[str, Any]], int]:
+def descend(
+    distance: Distance, basis: Array, max_iter: int, enough: float = 0.0
+) -> tuple[Array, list[dict[str, Any]], int]:
     """Move all vectors together by L-BFGS; what comes out is never farther away than where it began.
 
     Parameters
@@ -253,6 +258,8 @@ def descend(distance: Distance, basis: Array, max_iter: int) -> tuple[Array, lis
     distance : Distance
     basis : ndarray of shape (k, d)
     max_iter : int
+    enough : float, default=0.0
+        The share of `total` at which D is as good as 0, and they stay where they are.
 
     Returns
     -------
@@ -271,6 +278,8 @@ def descend(distance: Distance, basis: Array, max_iter: int) -> tuple[Array, lis
 
     def note(intermediate_result: Any) -> None:
         history.append({"objective": float(intermediate_result.fun)})
+        if intermediate_result.fun <= enough:
+            raise StopIteration
 
     options: Any = {"maxiter": max_iter, "ftol": 1e-9, "gtol": 1e-9}
     callback: Any = note

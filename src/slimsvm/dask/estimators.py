@@ -54,6 +54,8 @@ class DaskMachine:
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Train: vectors are learned in this process from a sample, coefficients come from all rows, which stay.
 
+        Rows so few that ``solver="auto"`` takes moved vectors of the exact machine (`slimsvm.Compact`) come here.
+
         Parameters
         ----------
         X : dask array of shape (n_samples, n_features) with known chunks, or dask dataframe

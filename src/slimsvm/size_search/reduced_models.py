@@ -84,6 +84,8 @@ class MoveSettings:
     # Steps of L-BFGS on the first vectors, and whenever some more join them.
     first_steps: int = 30
     more_steps: int = 15
+    # No more steps where the nearest model misses less than this of ‖w‖² (learned_bases.md, "Two classes").
+    near_enough: float = 1e-3
     # … but fewer where that would take longer than the exact machine of a part, in its kernel evaluations:
     # ``move_cost`` for each value between a vector and one of its own, ``factor_cost`` for each of k³ in the factor of
     # a step. The values themselves are counted beside that, ``evals_per_step`` times in a step.
@@ -203,7 +205,7 @@ class Mover:
             basis = None if basis is None else along.of_vectors(basis)
         basis = np.asarray(more if basis is None else np.vstack([basis, more]), dtype=np.float64)
         before = self.counter.n
-        basis = descend(distance, basis, steps)[0] if steps else basis
+        basis = descend(distance, basis, steps, self.settings.near_enough)[0] if steps else basis
         self.work += steps * work - (1.0 - self.share) * (self.counter.n - before)
         return basis if along is None else along.lifted(basis)
 

@@ -59,9 +59,9 @@ solver : str or Solver
     problem that the other parameters describe: "exact" for two classes, pairs of classes and regression, "exact-cuts"
     for other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes "refine" (learned vectors), or
     "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features; for several
-    classes of up to 20,000 rows the vectors are moved ones of the exact machine (`slimsvm.Compact`). If the exact
-    solver of two classes or of a regression would need more than 10¹² kernel evaluations, estimated from a sample, it
-    warns and takes ``max_basis="auto"`` or "violated-cuts" instead.
+    classes of up to 20,000 rows, and two of up to 5,000, they are moved ones of the exact machine (`slimsvm.Compact`).
+    If the exact solver of two classes or of a regression would need more than 10¹² kernel evaluations, estimated from a
+    sample, it warns and takes ``max_basis="auto"`` or "violated-cuts" instead.
 max_basis : int, "auto" or None
     Largest number of learned vectors, for solvers that have such a limit. "auto" searches for the smallest number
     whose errors on held-out rows exceed the exact solver's by at most a quarter of a percentage point; if there is

@@ -68,7 +68,7 @@ from slimsvm.parts.solver import Solver
 from slimsvm.parts.values_of_C import VALUES_OF_C
 from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
 from slimsvm.rows.columns import Columns
-from slimsvm.size_search.compact import Compact
+from slimsvm.size_search.compact import Compact, CompactState
 from slimsvm.size_search.reduced_models import exact_solver
 from slimsvm.sparse_parts import check_sparse
 
@@ -396,6 +396,8 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
                 problem = self._with_chosen(problem)
         self.C_ = problem.C
         state = self._state if self.warm_start and before is None else None
+        if isinstance(self.solver, str) and isinstance(state, CompactState) != isinstance(self.solver_, Compact):
+            state = None  # more rows, or another max_basis, have another solver, which begins anew
         earlier = self.__dict__.pop("_earlier", None)  # of the candidate before in a grid search
         if earlier is not None and isinstance(self.solver_, solvers.Exact) and not (learns_metric or chooses_gamma):
             state = earlier.get("state")

@@ -4,8 +4,7 @@ r"""Two classes, or all pairs of several, over given vectors: the coefficients o
 
 with z_i the whitened coordinates of row i (`parts.span.whitened_span`) and a constant, so that ‖u‖ is the norm of
 the function and of the intercept. Rows are solved for one after another (dual coordinate ascent), until the derivatives
-of a pair are within a tolerance or its sweeps are spent: nothing bounds what is left. At a C of some tens and more
-`parts.span.smoothed_newton` is the faster one for two classes.
+of a pair are within a tolerance or its sweeps are spent: nothing bounds what is left.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan, "A Dual Coordinate Descent Method for Large-scale Linear SVM", ICML 2008.
 
@@ -34,10 +33,8 @@ class AscentSettings:
 
     # The derivatives at which a pair is done with; the margin is 1. Chosen, not measured.
     tol: float = 0.1
-    # Sweeps over the rows of two classes, for which there is Newton's method, and of each of several pairs. Late sweeps
-    # are short: most rows are at a bound and left out.
-    sweeps: int = 50
-    pair_sweeps: int = 1000
+    # Sweeps over the rows of each pair. Late sweeps are short: most rows are at a bound and left out.
+    sweeps: int = 1000
     # Numbers that one call into the core goes through: Ctrl-C is heard between two.
     call_work: int = 1 << 27
 
@@ -78,7 +75,6 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
     space = subspace(problem, kernel_rows, basis)
     rows = _Rows(space, problem.memory_limit // 2)
     seeds, own = problem.generator().integers(1, 2**62, len(pairs)), problem.settings_of(AscentSettings)
-    sweeps = own.sweeps if len(pairs) == 1 else own.pair_sweeps
     u, converged = np.zeros((space.rank + 1, len(pairs))), np.zeros(len(pairs), dtype=bool)
 
     def solve(lo: int, hi: int) -> None:
@@ -86,7 +82,7 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
             index = np.flatnonzero(np.isin(examples.labels, pairs[k]))
             sign = np.where(examples.labels[index] == pairs[k][0], 1.0, -1.0)
             C_of_row = problem.C * examples.weights[index]
-            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, C_of_row, int(seeds[k]), sweeps, own)
+            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, C_of_row, int(seeds[k]), own)
 
     run_tiles(solve, len(pairs), kernel_rows.n_jobs)
     coef, intercept = space.coefficients(u)
@@ -125,16 +121,16 @@ def _squares(Z: Array) -> Array:
 
 
 def _two_classes(
-    Z: Array, square: Array, rows: Array, sign: Array, C_of_row: Array, seed: int, max_sweeps: int, own: AscentSettings
+    Z: Array, square: Array, rows: Array, sign: Array, C_of_row: Array, seed: int, own: AscentSettings
 ) -> tuple[Array, bool]:
     """One pair's machine u, and whether it is solved for."""
     n, d = len(rows), Z.shape[1]
-    w, at_once = np.zeros(d), int(max(1, min(max_sweeps, own.call_work // (n * d))))
+    w, at_once = np.zeros(d), int(max(1, min(own.sweeps, own.call_work // (n * d))))
     call = core.ascend_linear.prepare(
         Z=Z, rows=rows, sign=sign, price=C_of_row, square=square, alpha=np.zeros(n), w=w,
         active=np.zeros(n, dtype=np.int64), tol=own.tol, max_sweeps=at_once,
     )  # fmt: skip
-    for _ in range(-(-max_sweeps // at_once)):
+    for _ in range(-(-own.sweeps // at_once)):
         seed, _, violation = call(random=seed)
         if violation <= own.tol:
             return w, True
