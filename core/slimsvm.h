@@ -416,6 +416,23 @@ struct slimsvm_smooth_losses_call {
     double rest;                          // -> see above
 };
 
+/* theta of min sum_i weight_i [log(1 + exp(z_i)) - target_i z_i] + 1/2 sum_j pull_j (theta_j - centre_j)^2, where z_i =
+ * sum_j theta_j terms_ji, for the rows of each column, one column after another. The first n_bounded of theta are at
+ * least 0. Columns have up to 4 terms. */
+struct slimsvm_fit_log_odds_call {
+    int64_t n_columns;      // columns
+    int64_t n;              // rows of all columns
+    int64_t d;              // terms
+    int64_t n_bounded;      // parameters with a bound
+    const double* terms;    // (d, n)
+    const double* targets;  // (n)
+    const double* weights;  // (n)
+    const int64_t* starts;  // (n_columns + 1) offsets to n
+    const double* centre;   // (n_columns, d)
+    const double* pulls;    // (d)
+    double* theta;          // (n_columns, d)
+};
+
 /* The class c of the greatest sum over j < c of (score - thresholds[j]), the lowest among equals. */
 struct slimsvm_decode_ordinal_call {
     int64_t n;                 // rows
@@ -739,6 +756,29 @@ struct slimsvm_set_norms_call {
     const double* v;        // (n)
     uint8_t* workspace;     // (n_workspace) scratch
     double* norms;          // (n_sets)
+};
+
+/* Squared distances of rows from the span of some, F, in the kernel's space, for many sets of rows, one after another.
+ * With A = K_FF + (softness + a little) I, K with the offset, those of F are 1 / (A^-1)_ii - softness, of others
+ * K_ii - K_iF A^-1 K_Fi, at least 0. Balanced: A has a border of ones. */
+struct slimsvm_span_distances_call {
+    int64_t n_sets;             // sets
+    int64_t n;                  // rows of all sets
+    int64_t n_lines;            // lines of K
+    int64_t width;              // rows that these are kernel values with
+    int64_t balanced;           // 1: a border of ones
+    int64_t n_workspace;        // bytes of workspace
+    double offset;              // added to K
+    const double* K;            // (n_lines, width)
+    const int64_t* starts;      // (n_sets + 1) offsets to n
+    const int64_t* lines;       // (n) in 0..n_lines lines of rows
+    const int64_t* places;      // (n) in 0..width columns of those of F; others': any
+    const uint8_t* is_in_span;  // flags (n) whether they are of F
+    const double* diagonal;     // (n) kernel values of rows with themselves, with the offset
+    const double* softness;     // (n_sets)
+    uint8_t* workspace;         // (n_workspace) scratch
+    double* squares;            // (n) distances
+    uint8_t* is_solved;         // flags (n_sets) false: A has no factor, or F is empty
 };
 
 /* lines[slots[a], first + r] = block[r, a]. */
@@ -1512,6 +1552,7 @@ struct slimsvm_swapped_shares_call {
     F(augment_rows)              \
     F(losses_along)              \
     F(smooth_losses)             \
+    F(fit_log_odds)              \
     F(decode_ordinal)            \
     F(move_scores)               \
     /* structured */             \
@@ -1542,6 +1583,7 @@ struct slimsvm_swapped_shares_call {
     F(smo)                       \
     F(smo_sets)                  \
     F(set_norms)                 \
+    F(span_distances)            \
     F(put_lines)                 \
     F(gather_lines)              \
     F(subtract_lines)            \

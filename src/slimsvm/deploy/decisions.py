@@ -328,7 +328,7 @@ def are_lines(calibration: Array) -> bool:
 
 
 def calibration_terms(scores: Array) -> Array:
-    """What log odds are linear in, shape (…, 4): log(1 + eˢ) − log 2, which is steep for positive scores s, the same of
+    """What log odds are linear in, shape (4, …): log(1 + eˢ) − log 2, which is steep for positive scores s, the same of
     −s with both signs changed, sign(s) log(1 + |s|), and 1.
     """
     size, sign = np.abs(scores), np.where(scores < 0, -1.0, 1.0)
@@ -336,7 +336,7 @@ def calibration_terms(scores: Array) -> Array:
     flat = size - steep
     is_negative = scores < 0
     up, down = np.where(is_negative, -flat, steep), np.where(is_negative, -steep, flat)
-    return np.stack([up, down, sign * np.log1p(size), np.ones_like(size)], axis=-1)
+    return np.stack([up, down, sign * np.log1p(size), np.ones_like(size)])
 
 
 class OfArrays:
@@ -390,10 +390,10 @@ class OfArrays:
         if not keeps_sign and are_lines(calibration):
             return u * scores + b
         if not keeps_sign:
-            up, down, log, _ = np.moveaxis(calibration_terms(scores), -1, 0)
+            up, down, log, _ = calibration_terms(scores)
             return u * up + w * down + c * log + b
         size, sign = np.abs(scores), np.where(scores < 0, -1.0, 1.0)
-        up, down, log, _ = np.moveaxis(calibration_terms(size), -1, 0)
+        up, down, log, _ = calibration_terms(size)
         far = np.where(scores < 0, w * up + u * down, u * up + w * down) + c * log
         own = sign * b
         odds = far + np.minimum(own, far)

@@ -17,7 +17,6 @@ network classifiers with probabilistic outputs", NIPS 1994 (coupling).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
@@ -27,8 +26,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.metaestimators import available_if
 
+from slimsvm import core
 from slimsvm.core.clock import OutOfTimeError, no_limit
-from slimsvm.core.threads import one_blas_thread
 from slimsvm.deploy.decisions import ARRAYS, AS_THEY_ARE, LEAST_SHARE, calibration_terms
 from slimsvm.estimators._shared.input_checks import wants_probability
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind, some_of
@@ -43,7 +42,6 @@ from slimsvm.solvers import Exact
 from slimsvm.tasks import OneClass, Ordinal
 
 Array = np.ndarray
-Parts = tuple[Array, Array, Array]
 
 # Share of the rows that are held out where none are left out in closed form, and the most of them.
 HELD_SHARE, MOST_HELD = 0.2, 5000
@@ -57,13 +55,8 @@ LARGEST_SCORE = 50.0
 # How strongly u, w and c are pulled to Platt's slope, in units of its inverse square; pairs of classes: to the slope
 # that they share, and b to 0 (docs/experiments/probabilities.md).
 PULL, PULL_OF_BIAS = 4.0, 0.5
-# Newton's method: most iterations and halvings of a step, and what the last step promises at most, as a share of the
-# weights: what is left after it is about its square. Rows of a block of columns.
-MOST_ITERATIONS, HALVINGS, LEFT, BLOCK_ROWS = 50, 12, 1e-6, 1 << 14
 # How much of a row's log loss may be lost by the sign that log odds keep.
 LOST = 0.003
-# What is rounding's of a value, as a share of it.
-ROUNDING = 1e-12
 # Log odds of what no row tells against.
 SURE = 60.0
 # Least slope, and what makes a problem without rows have a solution.
@@ -99,7 +92,7 @@ def left_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[
     is_exact = isinstance(solver, Exact) and fit.kept is not None and solved.kernel.is_inner_product
     if is_exact and not fit.is_too_coarse:
         rows = some_of_each(codes, solved.settings_of(LeaveOneOutSettings).most_rows, LEAST_OF_CLASS)
-        with suppress(np.linalg.LinAlgError), one_blas_thread():  # kernel values of no inner product
+        with suppress(np.linalg.LinAlgError):  # kernel values of no inner product
             return rows, leave_one_out(solved, fit, rows)
     return held_out(solver, problem, fit, codes)
 
@@ -114,7 +107,9 @@ def class_numbers(labels: Array, are_targets: bool) -> Array:
     """Numbers 0, 1, … of the classes; 0 for all rows of an indicator matrix, and of targets."""
     if labels.ndim == 2 or are_targets:
         return np.zeros(len(labels), np.int64)
-    return np.unique(labels, return_inverse=True)[1]
+    from_0 = labels.astype(np.int64) - int(labels.min())
+    found: Array = (np.cumsum(np.bincount(from_0) > 0) - 1)[from_0]
+    return found
 
 
 def some_of_each(codes: Array, most: int, least: int) -> Array:
@@ -183,33 +178,37 @@ def calibrate(
     """
     weights = weights * (len(weights) / max(weights.sum(), np.finfo(float).tiny))
     size = np.abs(scores)
-    most = LARGEST_SCORE * float(np.median(size)) if len(scores) else 0.0
+    half = len(size) // 2
+    most = LARGEST_SCORE * float(np.partition(size, half)[half]) if len(scores) else 0.0
     if most > 0 and float(size.max()) > most:
         scores = np.clip(scores, -most, most)
         size = np.abs(scores)
     whole, unit = np.array([0, len(scores)]), float(size.mean()) if len(scores) else 1.0
-    unit = unit if unit > 0 else 1.0  # Newton's method has slopes for scores of about 1
+    unit = unit if unit > 0 else 1.0  # slopes are those of scores of about 1
     line = np.stack([scores / unit, np.ones_like(scores)])
     if starts is None:
         targets = smoothed_targets(is_first, weights)
-        a, b = newton(line, targets, weights, whole, np.array([[1.0, 0.0]]), [WEAK, WEAK], 1)[0]
-        terms = calibration_terms(scores).T / np.array([[unit], [unit], [unit], [1.0]])
+        a, b = fitted(line, targets, weights, whole, np.array([[1.0, 0.0]]), [WEAK, WEAK], 1)[0]
+        terms = calibration_terms(scores)
+        terms[:3] /= unit
         pulls = np.array([PULL, PULL, PULL, 0.0]) / max(a, LEAST_SLOPE) ** 2 + WEAK
-        found = newton(terms, targets, weights, whole, np.array([[a, a, 0.0, b]]), pulls, 3)
+        found = fitted(terms, targets, weights, whole, np.array([[a, a, 0.0, b]]), pulls, 3)
         if keeps_sign:
             free, kept = (log_loss_of(found, terms, targets, weights, keeps) for keeps in (False, True))
             if kept > free + LOST * len(scores):
-                a = float(newton(line[:1], targets, weights, whole, np.array([[1.0]]), [WEAK], 1)[0, 0])
+                a = float(fitted(line[:1], targets, weights, whole, np.array([[1.0]]), [WEAK], 1)[0, 0])
                 pulls = np.full(3, PULL / max(a, LEAST_SLOPE) ** 2 + WEAK)
-                slopes = newton(terms[:3], targets, weights, whole, np.array([[a, a, 0.0]]), pulls, 3)
+                slopes = fitted(terms[:3], targets, weights, whole, np.array([[a, a, 0.0]]), pulls, 3)
                 without = np.append(slopes, [[0.0]], axis=1)
                 found = without if log_loss_of(without, terms, targets, weights, True) < kept else found
     else:
         signed = np.where(is_first, line[:1], -line[:1])
         targets = smoothed_targets(np.ones(len(scores), bool), weights)
-        a = float(newton(signed, targets, weights, whole, np.ones((1, 1)), [WEAK], 1)[0, 0])
+        a = float(fitted(signed, targets, weights, whole, np.ones((1, 1)), [WEAK], 1)[0, 0])
         pulls = [PULL / max(a, LEAST_SLOPE) ** 2, PULL_OF_BIAS]
-        lines = newton(line, is_first, weights, starts, np.tile([a, 0.0], (len(starts) - 1, 1)), pulls, 1)
+        lines = fitted(
+            line, is_first.astype(np.float64), weights, starts, np.tile([a, 0.0], (len(starts) - 1, 1)), pulls, 1
+        )
         found = np.column_stack([lines[:, 0], lines[:, 0], np.zeros(len(lines)), lines[:, 1]])
     found[:, :2] = np.maximum(found[:, :2], LEAST_SLOPE)
     found[:, :3] /= unit
@@ -218,134 +217,39 @@ def calibrate(
 
 def log_loss_of(parameters: Array, terms: Array, targets: Array, weights: Array, keeps_sign: bool) -> float:
     """The log loss of one column, as a decision has its log odds."""
-    rest = parameters[0, :3] @ terms[:3]
+    rest = (parameters[0, :3, None] * terms[:3]).sum(axis=0)
     size, own = np.abs(rest), np.where(rest < 0, -1.0, 1.0) * parameters[0, 3]
     z = np.sign(rest) * np.maximum(size + np.minimum(own, size), LEAST_SHARE * size)
     z = z if keeps_sign else rest + parameters[0, 3]
-    return float(weights @ (np.logaddexp(0.0, z) - targets * z))
+    return float((weights * (np.logaddexp(0.0, z) - targets * z)).sum())
 
 
 def smoothed_targets(is_first: Array, weights: Array) -> Array:
     """Platt's: what Laplace's rule says of as many rows, in place of 1 and 0."""
-    first = float(weights @ is_first)
+    first = float(weights[is_first].sum())
     others = float(weights.sum()) - first
     return np.where(is_first, (first + 1.0) / (first + 2.0), 1.0 / (others + 2.0))
 
 
-def newton(
+def fitted(
     terms: Array, targets: Array, weights: Array, starts: Array, centre: Array, pulls: Any, n_bounded: int
 ) -> Array:
     """θ of min Σ ω_i [log(1 + e^{z_i}) − t_i z_i] + ½ Σ_j pull_j (θ_j − centre_j)², z = θ·terms, in each column.
 
-    The first ``n_bounded`` of θ are at least 0. Columns stand one after another, from ``starts`` on; they are solved
-    for in blocks, whose numbers stay near the processor.
+    The first ``n_bounded`` of θ are at least 0. Columns stand one after another, from ``starts`` on.
     """
-    pulls, theta = np.asarray(pulls, np.float64), centre.copy()
-    least = LEFT * max(1.0, float(weights.sum()))
-    n_columns, first = len(starts) - 1, 0
-    while first < n_columns:
-        last = max(first + 1, int(np.searchsorted(starts, starts[first] + BLOCK_ROWS, side="right")) - 1)
-        rows, columns = slice(starts[first], starts[last]), slice(first, last)
-        loss = Losses(terms[:, rows], targets[rows], weights[rows], starts[first : last + 1] - starts[first])
-        with one_blas_thread():
-            theta[columns] = descended(loss, centre[columns], pulls, n_bounded, least)
-        first = last
+    theta = np.empty_like(centre)
+    core.fit_log_odds(
+        terms=terms,
+        targets=targets,
+        weights=weights,
+        starts=starts,
+        centre=centre,
+        pulls=np.asarray(pulls, np.float64),
+        n_bounded=n_bounded,
+        theta=theta,
+    )
     return theta
-
-
-class Losses:
-    """The weighted log loss of some columns, one after another.
-
-    Parameters
-    ----------
-    terms : ndarray of shape (d, n)
-        What log odds are linear in.
-    targets, weights : ndarrays of shape (n,)
-    starts : int64 ndarray of shape (n_columns + 1,)
-    """
-
-    def __init__(self, terms: Array, targets: Array, weights: Array, starts: Array) -> None:
-        self.terms, self.targets, self.weights, self.starts = terms, targets, weights, starts
-        self.sizes = np.diff(starts)
-        self.has_rows = self.sizes > 0
-        self.is_one = len(self.sizes) == 1
-        self.upper = np.triu_indices(len(terms))
-
-    def sums(self, values: Array) -> Array:
-        """The sum of each column, of (…, n)."""
-        total = np.zeros((*values.shape[:-1], len(self.sizes)))
-        if self.has_rows.any():
-            total[..., self.has_rows] = np.add.reduceat(values, self.starts[:-1][self.has_rows], axis=-1)
-        return total
-
-    def at(self, theta: Array) -> Parts:
-        """Value, gradient and Hessian of each column, (k,), (k, d) and (k, d, d)."""
-        terms = self.terms
-        z = theta[0] @ terms if self.is_one else (np.repeat(theta.T, self.sizes, axis=1) * terms).sum(axis=0)
-        small = np.exp(-np.abs(z))
-        p = np.where(z < 0, small, 1.0) / (1.0 + small)
-        value = self.weights * (np.log1p(small) + np.maximum(z, 0.0) - self.targets * z)
-        slope = self.weights * (p - self.targets)
-        curved = terms * (self.weights * p * (1.0 - p))
-        if self.is_one:
-            return value.sum(keepdims=True), (terms @ slope)[None], (curved @ terms.T)[None]
-        i, j = self.upper
-        hessian = np.empty((len(self.sizes), len(terms), len(terms)))
-        hessian[:, i, j] = hessian[:, j, i] = self.sums(curved[i] * terms[j]).T
-        return self.sums(value), self.sums(terms * slope).T, hessian
-
-
-def descended(loss: Losses, centre: Array, pulls: Array, n_bounded: int, least: float) -> Array:
-    """θ of each column by Newton's method, until a step promises less than ``least``."""
-    theta, d = centre.copy(), len(pulls)
-    lowest = np.where(np.arange(d) < n_bounded, 0.0, -np.inf)
-
-    def at(theta: Array) -> Parts:
-        value, gradient, hessian = loss.at(theta)
-        off = theta - centre
-        diagonals(hessian)[:] += pulls
-        return value + 0.5 * (off**2 @ pulls), gradient + pulls * off, hessian
-
-    now = at(theta)
-    for _ in range(MOST_ITERATIONS):
-        _, gradient, hessian = now
-        stays = (theta <= lowest) & (gradient >= 0.0)
-        if stays.any():
-            gradient[stays] = 0.0
-            hessian[stays[:, :, None] | stays[:, None, :]] = 0.0
-        diagonals(hessian)[:] += stays + 1e-12 * (1.0 + diagonals(hessian))
-        step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        promised = float((gradient * step).sum(axis=1).max())
-        theta, now, is_better = shortened(theta, step, now, at, lowest)
-        if not is_better or promised <= least:
-            break
-    return theta
-
-
-def diagonals(matrices: Array) -> Array:
-    """The diagonals of matrices (k, d, d), to be written to."""
-    found: Array = np.einsum("kii->ki", matrices)
-    return found
-
-
-def shortened(
-    theta: Array, step: Array, now: Parts, at: Callable[[Array], Parts], lowest: Array
-) -> tuple[Array, Parts, bool]:
-    """Steps that lower the value of each column, halved until they do; whether any did."""
-    share, before = np.ones(len(theta)), now[0]
-    for _ in range(HALVINGS):
-        tried = np.maximum(theta - share[:, None] * step, lowest)
-        found = at(tried)
-        worse = found[0] > before + ROUNDING * np.abs(before)
-        if not worse.any():
-            break
-        share[worse] *= 0.5
-    gained = bool((found[0] < before - ROUNDING * np.abs(before)).any())
-    if worse.any():
-        tried[worse] = theta[worse]
-        for mended, old in zip(found, now, strict=True):
-            mended[worse] = old[worse]
-    return tried, found, gained
 
 
 # -- the estimator -----------------------------------------------------------------------------------------------------
@@ -383,12 +287,11 @@ class Probabilities:
         if solved.task.has_log_odds:
             self.calibration_ = log_odds_as_they_are(solved.task)
             return None
-        with one_blas_thread():
-            rows, scores = out_of_sample(self.solver_, problem, fit)
-            labels, weights = solved.examples.labels[rows], solved.examples.weights
-            weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
-            ends = int(solved.examples.labels.min()), int(solved.examples.labels.max())
-            self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights, ends)
+        rows, scores = out_of_sample(self.solver_, problem, fit)
+        labels, weights = solved.examples.labels[rows], solved.examples.weights
+        weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
+        ends = int(solved.examples.labels.min()), int(solved.examples.labels.max())
+        self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights, ends)
         self._seen = Seen(scores, labels, weights) if hasattr(self.solver_, "partial_solve") else None
         return rows, scores
 

@@ -6,7 +6,7 @@ leaving out row i changes its score by
     f^{−i}(x_i) = f(x_i) − v_i S_i²,      S_i² = K̃_ii − K̃_iF (K̃_FF + (2δ/C) I)⁻¹ K̃_Fi,
 
 the squared distance of row i from the span of the others in F (for a row of F, 1/[(…)⁻¹]_ii − 2δ/C). A free intercept
-borders K̃_FF by ones.
+borders K̃_FF by ones. One compiled call has all pairs of classes (`core/decomposition/leave_one_out.cc`).
 
 With δ = 0 F is the set of free support vectors, and this is the span rule. It lets no other row become free. Where
 moves come out larger than a margin, as where few directions are all there are, the loss is smoothed over the band
@@ -20,9 +20,9 @@ docs/experiments/probabilities.md compares it with five folds.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows
@@ -34,8 +34,6 @@ Array = np.ndarray
 
 # A dual variable this close to its bound, as a share of it, is there.
 AT_BOUND = 1e-9
-# Added to the diagonal of a kernel matrix, as a share of its largest entry: copies of a row make it singular.
-RIDGE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,8 @@ class LeaveOneOutSettings:
     # Pairs of classes share the kernel values of all support vectors where these are at most so many for each pair: a
     # call takes as long.
     values_of_call: int = 1 << 16
+    # Multiply-adds of a call that may be split, at most: Ctrl-C waits for its end.
+    work_of_call: float = 1e9
 
 
 class Values:
@@ -61,211 +61,196 @@ class Values:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
-        In float64.
-    added : float
-    K : float64 ndarray of shape (n, n), or None
-        The values of some rows, if they are there.
-    places : int64 ndarray of shape (n_rows,), or None
-        Where rows are in K; -1: nowhere.
+    problem : Problem
+    fit : Fit
+        Its kernel evaluations are counted on.
     """
 
-    def __init__(
-        self, kernel_rows: KernelRows, added: float, K: Array | None = None, places: Array | None = None
-    ) -> None:
-        self.kernel_rows, self.added, self.K = kernel_rows, added, K
-        self.own = None if K is None else K.diagonal() + added
-        self.places = np.full(kernel_rows.n_rows, -1) if places is None else places
+    def __init__(self, problem: Problem, fit: Fit) -> None:
+        assert fit.kept is not None
+        assert fit.basis_rows is not None
+        self.added, self.has_border = float(problem.intercept == "regularized"), problem.intercept == "free"
+        self.own, self.counters = problem.settings_of(LeaveOneOutSettings), fit.counters
+        self.kernel_rows: KernelRows = fit.kept.get("kernel rows")
+        if self.kernel_rows.dtype != np.float64:
+            self.kernel_rows = replace(problem, precision="float64", kept=None).bind()
+        self.K, n, used = fit.kept.get("K"), problem.rows.n_rows, fit.basis_rows
+        self.places = np.arange(n)  # of rows in K; -1: nowhere
+        if self.K is None or self.K.dtype != np.float64:
+            most = min(self.own.values_of_call * len(problem.task.class_pairs()), problem.memory_limit // 32)
+            self.places, is_shared = np.full(n, -1), len(used) ** 2 <= most
+            self.places[used] = np.arange(len(used)) if is_shared else -1
+            self.K = self.block(used, used) if is_shared else None
+        self.diagonal = None if self.K is None else self.K.diagonal() + self.added
 
-    def between(self, left: Array, right: Array) -> Array:
-        """Kernel values of rows, ``left`` among ``right``, with others."""
-        places = self.places[right]
-        if self.K is None or places.min() < 0:
-            values = self.kernel_rows.block(self.kernel_rows.points(right), rows=left)
-        else:
-            values = np.empty((len(left), len(right)))
-            slots = self.places[left]
-            core.gather_lines(lines=self.K, slots=slots, places=places, out=values, n_threads=1, microseconds=0.0)
-        if self.added:
-            values += self.added
-        return values
-
-    def diagonal(self, rows: Array) -> Array:
-        """Kernel values of rows with themselves."""
-        places = self.places[rows]
-        if self.own is None or places.min(initial=0) < 0:
-            return self.kernel_rows.diag(rows) + self.added
-        found: Array = self.own[places]
+    def block(self, rows: Array, others: Array) -> Array:
+        """Kernel values of rows with others."""
+        before = self.kernel_rows.counter.n
+        found: Array = self.kernel_rows.block(self.kernel_rows.points(others), rows=rows)
+        self.counters["kernel_evals"] += self.kernel_rows.counter.n - before
         return found
 
+    def squares(self, rows: Array, starts: Array, in_span: Array, softness: float) -> Array:
+        """S² of the rows of some sets, one after another, in F or not; ``softness`` is 2δ/C."""
+        places, found = self.places[rows], np.empty(len(rows))
+        if self.diagonal is None or places.min(initial=0) < 0:
+            for first, last in pairwise(starts):
+                part = slice(first, last)
+                K, at = self.block(rows[part], rows[part][in_span[part]]), np.cumsum(in_span[part]) - 1
+                arrays = {"K": K, "lines": np.arange(len(K)), "places": np.maximum(at, 0)}
+                arrays["diagonal"] = self.kernel_rows.diag(rows[part]) + self.added
+                self.distances(in_span[part], np.array([0, len(K)]), softness, found[part], **arrays)
+            return found
+        work, first = np.cumsum(np.diff(starts).astype(np.float64) ** 3), 0
+        while first < len(work):
+            most = work[first] + self.own.work_of_call
+            last = int(np.searchsorted(work, most, side="right"))
+            part = slice(starts[first], starts[last])
+            arrays = {"K": self.K, "lines": places[part], "places": places[part]}
+            arrays["diagonal"] = self.diagonal[places[part]]
+            self.distances(in_span[part], starts[first : last + 1] - starts[first], softness, found[part], **arrays)
+            first = last
+        return found
 
-@dataclass(frozen=True)
-class OneProblem:
-    """One column of scores: a two-class problem, a pair of classes or a regression.
+    def distances(self, in_span: Array, starts: Array, softness: float, squares: Array, **arrays: Array) -> None:
+        """Write S² of the rows of some sets, by a compiled call."""
+        is_solved = np.zeros(len(starts) - 1, bool)
+        core.span_distances(
+            starts=starts,
+            is_in_span=in_span,
+            softness=np.full(len(is_solved), softness),
+            balanced=self.has_border,
+            offset=self.added,
+            squares=squares,
+            is_solved=is_solved,
+            **arrays,
+        )
+        if not is_solved.all():
+            raise np.linalg.LinAlgError("kernel values of no inner product")
 
-    Parameters
+
+class Columns:
+    """The columns of scores of a fit, one after another: two classes, pairs of classes or a regression.
+
+    Attributes
     ----------
-    values : Values
-    has_border : bool
-        Whether the intercept is free.
-    rows : int64 ndarray
-        Numbers of its rows, ascending.
-    v, size, scores, off : ndarrays
-        Their dual variables, the largest that these may be, their scores, and how far these are from where the loss has
-        its kink.
+    rows : int64 ndarray of shape (n,)
+        Numbers of their rows, ascending in each.
+    v, size, scores, off : float64 ndarrays of shape (n,)
+        Dual variables, the largest that these may be, scores, and how far these are from where the loss has its kink.
+    sizes, starts : int64 ndarrays of shape (n_columns,) and (n_columns + 1,)
+        How many rows each has, and where they begin.
     unit : float
         What moves are large or small beside.
     """
 
+    def __init__(self, problem: Problem, fit: Fit) -> None:
+        pairs, self.unit = problem.task.class_pairs(), 1.0
+        assert fit.kept is not None
+        if pairs:
+            labels = problem.examples.labels
+            of_class = [labels == c for c in range(pairs[-1][1] + 1)]
+            parts = [(of_class[a] | of_class[b]).nonzero()[0] for a, b in pairs]
+            self.rows, self.sizes = np.concatenate(parts), np.array([len(part) for part in parts])
+            points = zip(*(fit.kept.get((LAST, pair)) for pair in pairs), strict=True)
+            self.v, scores = (np.concatenate(part) for part in points)
+            target = np.where(labels[self.rows] == np.repeat([a for a, _ in pairs], self.sizes), 1.0, -1.0)
+            prices = np.repeat(problem.C * problem.task.pair_prices(), self.sizes)
+            self.size, epsilon = problem.examples.weights[self.rows] * prices, 0.0
+        else:
+            dual, n = Dual.of(problem), problem.rows.n_rows
+            self.rows, self.sizes = np.arange(n), np.array([n])
+            self.v, scores = fit.kept.get(LAST)
+            target, self.size, epsilon = dual.target, np.maximum(dual.hi, -dual.lo), dual.epsilon
+        is_free = problem.intercept == "free"
+        self.scores = scores + np.repeat(fit.model.intercept, self.sizes) if is_free else scores
+        residuals = np.abs(self.scores - target)
+        self.off = np.abs(residuals - epsilon)
+        if problem.task.has_targets or (not pairs and dual.total):  # no margin
+            self.unit = problem.settings_of(LeaveOneOutSettings).of_residual * float(residuals.mean())
+        self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
+
+    def part(self, column: int) -> slice:
+        """Where a column stands."""
+        return slice(self.starts[column], self.starts[column + 1])
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Moves of rows of some columns.
+
+    Parameters
+    ----------
+    columns : Columns
+    values : Values
+    is_moved : bool ndarray of shape (n,)
+        The rows whose moves are asked for.
+    own : LeaveOneOutSettings
+    rng : numpy.random.Generator
+        Chooses among too many rows of F.
+    """
+
+    columns: Columns
     values: Values
-    has_border: bool
-    rows: Array
-    v: Array
-    size: Array
-    scores: Array
-    off: Array
-    unit: float = 1.0
+    is_moved: Array
+    own: LeaveOneOutSettings
+    rng: np.random.Generator
 
-    def moves(self, places: Array, own: LeaveOneOutSettings, rng: np.random.Generator) -> Array:
-        """v_i S_i² of the rows at ``places``, support vectors."""
-        if not len(places):
-            return np.zeros(0)
-        free = ((self.v != 0) & (np.abs(self.v) < (1.0 - AT_BOUND) * self.size)).nonzero()[0]
-        if len(free) < 2:  # a free intercept needs one, and a machine at its bounds has none
-            free = np.union1d(free, np.argsort(self.off, kind="stable")[:2])
-        moves = self.v[places] * self.squares(places, thinned(free, own.most_free, rng))
-        return self.softened(moves, places, free, own, rng)
+    def found(self) -> Array:
+        """v_i S_i² of the rows, 0 of others."""
+        columns, own = self.columns, self.own
+        in_span = (columns.v != 0) & (np.abs(columns.v) < (1.0 - AT_BOUND) * columns.size)
+        n_free = np.add.reduceat(in_span, columns.starts[:-1], dtype=np.int64)
+        for column in np.flatnonzero((n_free < 2) | (n_free > own.most_free)).tolist():
+            part = columns.part(column)
+            if n_free[column] < 2:  # a free intercept needs one, and a solution at its bounds has none
+                in_span[part][np.argsort(columns.off[part], kind="stable")[:2]] = True
+            in_span[part] = self.thinned(in_span[part])
+        moves = self.by(slice(None), in_span, columns.starts)
+        n_moved = np.add.reduceat(self.is_moved, columns.starts[:-1], dtype=np.int64)
+        means = np.add.reduceat(np.abs(moves), columns.starts[:-1]) / np.maximum(n_moved, 1)
+        for column in np.flatnonzero(means > own.large * columns.unit).tolist():
+            part = columns.part(column)
+            moves[part] = self.softened(part, moves[part], in_span[part], float(means[column]))
+        return moves
 
-    def softened(
-        self, moves: Array, places: Array, free: Array, own: LeaveOneOutSettings, rng: np.random.Generator
-    ) -> Array:
-        """Moves by bands, where they are so large that rows far from the kink would become free."""
-        mean = float(np.abs(moves).mean())
+    def by(self, part: slice, in_span: Array, starts: Array, softness: float = 0.0) -> Array:
+        """Moves in some columns by their rows F."""
+        columns, is_moved = self.columns, self.is_moved[part]
+        listed = is_moved | in_span
+        starts = np.concatenate([[0], np.cumsum(listed)])[starts]
+        squares = np.zeros(len(listed))
+        squares[listed] = self.values.squares(columns.rows[part][listed], starts, in_span[listed], softness)
+        return np.where(is_moved, columns.v[part] * squares, 0.0)
+
+    def softened(self, part: slice, moves: Array, free: Array, mean: float) -> Array:
+        """Moves in a column by bands, where they are so large that rows far from the kink would become free."""
+        own, columns, is_moved = self.own, self.columns, self.is_moved[part]
+        whole, n_moved = np.array([0, len(moves)]), int(np.count_nonzero(is_moved))
         for _ in range(own.most_bands):
-            if mean <= own.large * self.unit:
+            if mean <= own.large * columns.unit:
                 break
             delta = own.band * mean
-            is_near = self.off <= delta
-            is_near[free] = True
-            near = thinned(np.flatnonzero(is_near), own.most_free, rng)
-            softness = 2.0 * delta / float(np.median(self.size[places]))
-            found = self.v[places] * self.squares(places, near, softness)
-            before, mean = mean, float(np.abs(found).mean())
+            near = self.thinned(free | (columns.off[part] <= delta))
+            softness = 2.0 * delta / float(np.median(columns.size[part][is_moved]))
+            found = self.by(part, near, whole, softness)
+            before, mean = mean, float(np.abs(found).sum()) / n_moved
             moves = found if mean < before else moves
             if mean > 0.5 * before:
                 break
         return moves
 
-    def squares(self, places: Array, span: Array, softness: float = 0.0) -> Array:
-        """S² of the rows at ascending places, in F or not; F is at ``span``, ascending, ``softness`` is 2δ/C."""
-        m, at = len(span), np.minimum(np.searchsorted(span, places), len(span) - 1)
-        is_own = span[at] == places
-        others = self.rows[places[~is_own]]
-        values = self.values.between(self.rows[span], np.concatenate([self.rows[span], others]))
-        K, across = values[:, :m], values[:, m:]
-        own = self.values.diagonal(others)
-        if self.has_border:  # about the mean of F, which changes no distance: far from 0 it would drown in rounding
-            means, means_across = K.sum(axis=0) / m, across.sum(axis=0) / m
-            total = float(means.sum() / m)
-            values += (total - means)[:, None]
-            K -= means
-            across -= means_across
-            own += total - 2.0 * means_across
-        half = inverse_factor(K, softness)
-        diagonal = np.einsum("ij,ij->j", half, half)  # of the inverse, L⁻ᵀ L⁻¹
-        across = half @ across
-        rest = own - np.einsum("ij,ij->j", across, across)
-        if self.has_border:
-            border = half.sum(axis=1)
-            square = float(border @ border)
-            diagonal -= (border @ half) ** 2 / square
-            rest += (1.0 - border @ across) ** 2 / square
-        found = np.empty(len(places))
-        found[~is_own] = rest
-        found[is_own] = (1.0 / np.maximum(diagonal, np.finfo(float).tiny) - softness)[at[is_own]]
-        return np.maximum(found, 0.0)
-
-
-def inverse_factor(K: Array, softness: float) -> Array:
-    """L⁻¹ of LLᵀ = K + (softness + a little) I."""
-    K = np.array(K, order="F")
-    np.einsum("ii->i", K)[:] += softness + RIDGE * float(K.diagonal().max())
-    L, failed = dpotrf(K, lower=1, overwrite_a=1)
-    if failed:
-        raise np.linalg.LinAlgError("kernel values of no inner product")
-    half, _ = dtrtri(L, lower=1, overwrite_c=1)
-    found: Array = half
-    return found
-
-
-def thinned(places: Array, most: int, rng: np.random.Generator) -> Array:
-    """At most so many of the places, ascending."""
-    return places if len(places) <= most else np.sort(rng.choice(places, most, replace=False))
-
-
-class Columns:
-    """The columns of scores of a fit, each a problem of its own.
-
-    Parameters
-    ----------
-    problem : Problem
-    fit : Fit
-    """
-
-    def __init__(self, problem: Problem, fit: Fit) -> None:
-        self.problem, self.fit, self.pairs = problem, fit, problem.task.class_pairs()
-        assert fit.kept is not None
-        self.kept, self.C_of_row = fit.kept, problem.C * problem.examples.weights
-        kernel_rows = self.kept.get("kernel rows")
-        if kernel_rows.dtype != np.float64:
-            kernel_rows = replace(problem, precision="float64", kept=None).bind()
-        self.prices = problem.task.pair_prices()
-        self.n_before = kernel_rows.counter.n
-        self.values = self.shared(kernel_rows)
-        n_classes = 1 + max((second for _, second in self.pairs), default=-1)
-        self.of_class = [problem.examples.labels == c for c in range(n_classes)]
-
-    def shared(self, kernel_rows: KernelRows) -> Values:
-        """Kernel values; of few rows, or for many pairs, all are computed at once."""
-        added, K, n = float(self.problem.intercept == "regularized"), self.kept.get("K"), self.problem.rows.n_rows
-        if K is not None and K.dtype == np.float64:
-            return Values(kernel_rows, added, K, np.arange(n))
-        basis, own = self.fit.basis_rows, self.problem.settings_of(LeaveOneOutSettings)
-        assert basis is not None
-        most = min(own.values_of_call * len(self.pairs), self.problem.memory_limit // 32)
-        if not self.pairs or len(basis) ** 2 > most:
-            return Values(kernel_rows, added)
-        places = np.full(n, -1)
-        places[basis] = np.arange(len(basis))
-        return Values(kernel_rows, added, kernel_rows.block(kernel_rows.points(basis), rows=basis), places)
-
-    def problem_of(self, column: int) -> OneProblem:
-        """The problem of a column."""
-        problem, intercept = self.problem, float(self.fit.model.intercept[column])
-        if self.pairs:
-            a, b = self.pairs[column]
-            rows = (self.of_class[a] | self.of_class[b]).nonzero()[0]
-            v, scores = self.kept.get((LAST, (a, b)))
-            target, epsilon = np.where(self.of_class[a][rows], 1.0, -1.0), 0.0
-            size = self.C_of_row[rows] * self.prices[column]
-            has_margin = True
-        else:
-            has_columns, task = problem.task.has_columns, problem.task
-            of_column = task.columns(problem.examples)[column] if has_columns else (task, problem.examples)
-            rows, dual = np.arange(problem.rows.n_rows), Dual.of(problem, *of_column)
-            v, scores = self.kept.get((LAST, column) if has_columns else LAST)
-            target, size, epsilon = dual.target, np.maximum(dual.hi, -dual.lo), dual.epsilon
-            has_margin = not (task.has_targets or dual.total)
-        is_free = problem.intercept == "free"
-        scores = scores + intercept if is_free else scores
-        residuals = np.abs(scores - target)
-        of_residual = problem.settings_of(LeaveOneOutSettings).of_residual
-        unit = 1.0 if has_margin else of_residual * float(residuals.mean())
-        return OneProblem(self.values, is_free, rows, v, size, scores, np.abs(residuals - epsilon), unit)
+    def thinned(self, chosen: Array) -> Array:
+        """At most ``most_free`` of the rows that are chosen."""
+        places, most = np.flatnonzero(chosen), self.own.most_free
+        if len(places) > most:
+            chosen = np.zeros_like(chosen)
+            chosen[self.rng.choice(places, most, replace=False)] = True
+        return chosen
 
 
 def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
-    """Scores (len(rows), n_outputs) of training rows, each by about the machine that was trained without it.
+    """Scores (len(rows), n_outputs) of training rows, each by about the model that would be trained without it.
 
     In the column of a pair of classes only rows of these have one; others have NaN.
 
@@ -278,15 +263,13 @@ def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
     rows : int64 ndarray
         Ascending numbers of rows.
     """
-    columns, rng, own = Columns(problem, fit), np.random.default_rng(0), problem.settings_of(LeaveOneOutSettings)
+    columns, own = Columns(problem, fit), problem.settings_of(LeaveOneOutSettings)
     place = np.full(problem.rows.n_rows, -1)
     place[rows] = np.arange(len(rows))
-    scores = np.full((len(rows), fit.model.coef.shape[1]), np.nan)
-    for column in range(scores.shape[1]):
-        one = columns.problem_of(column)
-        at, found = place[one.rows], one.scores.copy()
-        moved = ((at >= 0) & (one.v != 0)).nonzero()[0]
-        found[moved] -= one.moves(moved, own, rng)
-        scores[at[at >= 0], column] = found[at >= 0]
-    fit.counters["kernel_evals"] += columns.values.kernel_rows.counter.n - columns.n_before
+    at = place[columns.rows]
+    is_moved = (at >= 0) & (columns.v != 0)
+    moves = Moves(columns, Values(problem, fit), is_moved, own, np.random.default_rng(0)).found()
+    scores = np.full((len(rows), len(columns.sizes)), np.nan)
+    column = np.repeat(np.arange(len(columns.sizes)), columns.sizes)
+    scores[at[at >= 0], column[at >= 0]] = (columns.scores - moves)[at >= 0]
     return scores
