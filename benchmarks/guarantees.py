@@ -4,7 +4,8 @@ Sets for classification are those of `shared.package_sets`, for regression of co
 drawn anew for every split: half train, a fifth of those being held out, and half test. MAPIE gets scikit-learn's
 machine, `CalibratedClassifierCV(SVC())` or `SVR()`, trained on the rows that ours is trained on, and the same rows held
 out. *right* is the mean share with its standard error, *size* the mean number of classes, or the width in standard
-deviations of the targets. One-class sets are the rows of the most frequent class, and p-values above α are right.
+deviations of the targets; *ratio* is that of both sizes on the splits that MAPIE has. One-class sets are the rows of
+the most frequent class, and p-values above α are right.
 """
 
 from __future__ import annotations
@@ -43,6 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--side", choices=["settle", "report"], default="settle", help="default: %(default)s")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="some of them")
     parser.add_argument("--splits", type=options.positive_integer, default=200, metavar="N", help="default: 200")
+    parser.add_argument(
+        "--mapie-splits",
+        type=options.positive_integer,
+        default=20,
+        metavar="N",
+        help="with MAPIE, the first of them (default: 20)",
+    )
     parser.add_argument("--max-rows", type=options.positive_integer, default=2000, metavar="N", help="default: 2000")
     parser.add_argument("--alpha", type=float, default=0.1, help="default: 0.1")
 
@@ -103,18 +111,18 @@ def line(name: str, kind: str, X: Array, y: Array, args: argparse.Namespace) -> 
         train, test = order[: len(order) // 2], order[len(order) // 2 :]
         scaler = StandardScaler().fit(X[train])
         found.append(of_split(scaler.transform(X[train]), y[train], scaler.transform(X[test]), y[test], seed, args))
-    means, errors = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
+    means, error = np.nanmean(found, axis=0), float(np.std(found, axis=0)[0]) / np.sqrt(len(found))
     told = {
         "set": name,
         "kind": kind,
         "rows": len(order),
         "right": means[0],
-        "error": errors[0],
+        "error": float(error),
         "out_of_fold": means[1],
     }
     if kind != "one class":
         told |= {"size": means[2], "size_out_of_fold": means[3], "mapie_right": means[4], "mapie_size": means[5]}
-        told["ratio"] = means[2] / means[5]
+        told["ratio"] = float(np.mean(found[: args.mapie_splits], axis=0)[2]) / means[5]
     return {key: round(value, 4) if isinstance(value, float) else value for key, value in told.items()}
 
 
@@ -144,6 +152,11 @@ def sets(X: Array, y: Array, X_test: Array, y_test: Array, seed: int, args: argp
     rows, places = np.flatnonzero(is_known), codes.transform(y_test[is_known])
     ours = SVC(calibration_size=0.2, random_state=seed).fit(X, y)
     out_of_fold = SVC(calibration_size="out-of-fold").fit(X, y)
+    of_ours, of_fold = ours.predict_set(X_test, args.alpha), out_of_fold.predict_set(X_test, args.alpha)
+    right = [float(found[rows, places].sum() / len(y_test)) for found in (of_ours, of_fold)]
+    sizes = [float(found.sum(axis=1).mean()) for found in (of_ours, of_fold)]
+    if seed >= args.mapie_splits:
+        return [*right, *sizes, np.nan, np.nan]
     train, held = held_out(ours, len(y))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -151,10 +164,7 @@ def sets(X: Array, y: Array, X_test: Array, y_test: Array, seed: int, args: argp
         theirs = CalibratedClassifierCV(svm.SVC(), ensemble=False, cv=folds).fit(X[train], y[train])
         mapie = SplitConformalClassifier(theirs, confidence_level=1 - args.alpha).conformalize(X[held], y[held])
         of_mapie = mapie.predict_set(X_test)[1][:, :, 0]
-    of_ours, of_fold = ours.predict_set(X_test, args.alpha), out_of_fold.predict_set(X_test, args.alpha)
-    right = [found[rows, places].sum() / len(y_test) for found in (of_ours, of_fold, of_mapie)]
-    sizes = [found.sum(axis=1).mean() for found in (of_ours, of_fold, of_mapie)]
-    return [right[0], right[1], sizes[0], sizes[1], right[2], sizes[2]]
+    return [*right, *sizes, of_mapie[rows, places].sum() / len(y_test), of_mapie.sum(axis=1).mean()]
 
 
 def intervals(X: Array, y: Array, X_test: Array, y_test: Array, seed: int, args: argparse.Namespace) -> list[float]:
@@ -165,13 +175,14 @@ def intervals(X: Array, y: Array, X_test: Array, y_test: Array, seed: int, args:
     y, y_test = (y - mean) / scale, (y_test - mean) / scale
     ours = SVR(calibration_size=0.2, random_state=seed).fit(X, y)
     out_of_fold = SVR(calibration_size="out-of-fold").fit(X, y)
-    train, held = held_out(ours, len(y))
-    mapie = SplitConformalRegressor(svm.SVR().fit(X[train], y[train]), confidence_level=1 - args.alpha)
-    of_mapie = mapie.conformalize(X[held], y[held]).predict_interval(X_test)[1][:, :, 0]
-    found = [ours.predict_interval(X_test, args.alpha), out_of_fold.predict_interval(X_test, args.alpha), of_mapie]
+    found = [ours.predict_interval(X_test, args.alpha), out_of_fold.predict_interval(X_test, args.alpha)]
+    if seed < args.mapie_splits:
+        train, held = held_out(ours, len(y))
+        mapie = SplitConformalRegressor(svm.SVR().fit(X[train], y[train]), confidence_level=1 - args.alpha)
+        found.append(mapie.conformalize(X[held], y[held]).predict_interval(X_test)[1][:, :, 0])
     right = [float(np.mean((low <= y_test) & (y_test <= high))) for low, high in (each.T for each in found)]
     sizes = [float(np.mean(each[:, 1] - each[:, 0])) for each in found]
-    return [right[0], right[1], sizes[0], sizes[1], right[2], sizes[2]]
+    return [*right[:2], *sizes[:2], *(right[2:] or [np.nan]), *(sizes[2:] or [np.nan])]
 
 
 def p_values(X: Array, y: Array, X_test: Array, y_test: Array, seed: int, args: argparse.Namespace) -> list[float]:

@@ -160,6 +160,7 @@ def own_cells() -> list[Cell]:
         Cell("few-vectors", few, quick),
         Cell("defaults", ("defaults",), tuple(["defaults", "--sets", "moons", "diabetes", "--max-rows", "2000"])),
         Cell("probabilities", ("probabilities", "--side", "report"), limit=HOUR),
+        Cell("guarantees", ("guarantees", "--side", "report", "--max-rows", "400"), limit=4 * HOUR),
         board_cell(),
         Cell("exact", tuple(f"exact --sets {sets} {beside}".split()), tuple(["exact", "--quick", "--threads", "1"])),
         Cell("scaling", ("scaling",), tuple(f"scaling --sets cod-rna --sizes 1000 2000 4000 {few_methods}".split())),
