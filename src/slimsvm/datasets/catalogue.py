@@ -293,8 +293,8 @@ SOURCES: dict[str, Source] = {
         (("covtype_457k.npz",), _COVTYPE[1]),
         covtype_large,
         (411_746, 45_750, 54, 2),
-        "class 2 (+1) against the rest, a random 457,496 of the 581,012 rows; the test part holds that of covtype; "
-        "min-max scaled unless said otherwise",
+        "class 2 (+1) against the rest, a random 457,496 of the 581,012 rows; the test part contains covtype's test "
+        "part; min-max scaled unless said otherwise",
         "minmax",
         n_train=411_746,
     ),
