@@ -348,7 +348,7 @@ class KernelExpansion:
 
 @dataclass(frozen=True, eq=False)
 class LinearModel(KernelExpansion):
-    """A linear machine by its weights: f_c(x) = Σ_f weights[f, c] x_f + intercept_c.
+    """A linear model by its weights: f_c(x) = Σ_f weights[f, c] x_f + intercept_c.
 
     As a kernel expansion its vectors are unit vectors, one for each feature that has a weight, and its coefficients the
     weights; `of_weights` makes one. Scores are computed in float64, one product with the weights of the features that

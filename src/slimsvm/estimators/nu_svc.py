@@ -17,7 +17,7 @@ class NuSVC(SVC):
     """Kernel support vector classification with ν in place of C, a drop-in replacement for `sklearn.svm.NuSVC`.
 
     At most the share ν of the rows (by weight) lies within the margin or on its wrong side, and at least that share are
-    support vectors. The machine is that of `SVC` with the C at which the dual variables add up to this share; ``C_`` is
+    support vectors. The model is that of `SVC` with the C at which the dual variables add up to this share; ``C_`` is
     that C. For several classes each pair has a C of its own.
 
     Parameters

@@ -14,7 +14,7 @@ class NuSVR(SVR):
     """Kernel regression with ν in place of ε, a drop-in replacement for `sklearn.svm.NuSVR`.
 
     At most the share ν of the rows (by weight) lies outside of the tube, and at least that share are support vectors.
-    The machine is that of `SVR` with the ε at which the dual variables add up to this share; ``epsilon_`` is that ε.
+    The model is that of `SVR` with the ε at which the dual variables add up to this share; ``epsilon_`` is that ε.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class ConvergenceDisplay:
     Make it by `from_estimator`. Distances are shares of the smallest objective. A fit with a lower bound has two: how
     far objectives are above the best bound, and bounds below the best objective. Others have the distance to
     their smallest objective. The violation of the conditions of optimality, which the exact solver stops by, is in
-    units of the score. Distances of 0 are not drawn. A fit of several machines (``stage`` in its history) shows the
+    units of the score. Distances of 0 are not drawn. A fit of several models (``stage`` in its history) shows the
     last one that has such curves. Pairs of classes, which are solved one after another, have the sum of their bounds so
     far, and the objective at the end.
 
@@ -45,7 +45,7 @@ class ConvergenceDisplay:
         The distances by their names; NaN where a record has none.
     x : {"seconds", "kernel_evals"}
     stage : str or None
-        The machine that is shown.
+        The model that is shown.
     ax_, figure_ : matplotlib's Axes and Figure
         After `plot`.
 
@@ -127,7 +127,7 @@ class ConvergenceDisplay:
 
 
 def _curves(history: Sequence[Mapping[str, Any]], final: float | None) -> dict[str, Array]:
-    """Distances to the optimum that records of one machine tell of, by their names."""
+    """Distances to the optimum that records of one model tell of, by their names."""
     objective, lower = _column(history, "objective"), _column(history, "lower_bound")
     if np.isnan(objective[-1]) and final is not None:
         objective[-1] = final

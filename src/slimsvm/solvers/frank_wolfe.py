@@ -110,7 +110,7 @@ class BCFW(Solver):
         Return the weighted average of the iterates after each pass, in which the k-th counts k times. The gap is
         computed for its objective. It helps line searches, whose last iterate is poor, and harms corrective steps.
     weights : {"auto"} or bool, default="auto"
-        Whether a linear kernel's machine is stored as weights of features. "auto" does so above 2,000 rows that have
+        Whether a linear kernel's model is stored as weights of features. "auto" does so above 2,000 rows that have
         on average no more features than there are rows.
 
     References

@@ -55,12 +55,12 @@ class ExactCuts(CuttingPlaneSolver):
     max_idle : int, default=20
         A cut inactive for this many iterations is dropped.
     weights : {"auto"} or bool, default="auto"
-        Whether a linear kernel's machine is stored as weights of features. "auto" does so above 2,000 rows that have
+        Whether a linear kernel's model is stored as weights of features. "auto" does so above 2,000 rows that have
         on average no more features than there are rows. There is no warm-up then.
     slacks : {"auto", "one", "each"}, default="auto"
         Whether all examples share one slack or each has its own, for losses that are sums over examples. "each" needs
         tens of iterations instead of hundreds, but keeps a cut of every example. "auto" is "each" for sequences,
-        queries and other examples of several rows if the machine is stored as weights; a warm start keeps the earlier
+        queries and other examples of several rows if the model is stored as weights; a warm start keeps the earlier
         choice. ``step``, ``overshoot`` and ``warm_up`` are for one slack.
     keep : {"best", "last"}, default="best"
         Which iterate is the model: the one with the lowest objective, or the QP's last solution, as in the paper.

@@ -64,7 +64,7 @@ LEAST_SLOPE, WEAK = 1e-6, 1e-8
 
 
 def out_of_sample(solver: Solver, problem: Problem, fit: Fit) -> tuple[Array, Array]:
-    """Rows, and their scores by about the machine that is trained without them.
+    """Rows, and their scores by about the model that would be trained without them.
 
     Of a fit that was cut short, or where there is no time or there are no rows for anything else, some rows that were
     trained on, and their scores.

@@ -4,7 +4,7 @@ Of two classes the dual variables of the exact SVM with this C add up to the sha
 
     ν(C) = Σ |v_i| / (C Σ ω_i),
 
-which never rises with C. The machine of ν is the one with ν(C) = ν: LIBSVM solves for it with the variables scaled by
+which never rises with C. The SVM of ν is the one with ν(C) = ν: LIBSVM solves for it with the variables scaled by
 1/C, and divides its scores by ρ = 1/C in the end. Of a regression C is given, and the share falls as ε grows. So C or ε
 is the root of a falling function of one number, found by secants within a bracket. Fits share kernel values, and each
 begins where the one before ended, which makes the later ones short: all take one and a half to three times the first
@@ -50,7 +50,7 @@ FIRST_STEP = 2.0
 class NuSettings:
     """How C or ε is searched for. Chosen, not measured."""
 
-    # The share of ν that may be missing, in units of tol: what tol leaves of the machine itself is more. Few rows are
+    # The share of ν that may be missing, in units of tol: what tol leaves of the solution itself is more. Few rows are
     # solved for far below tol, and an ε or C that is nearly right may leave out a support vector there.
     accuracy: float = 0.1
     accuracy_of_few: float = 0.02

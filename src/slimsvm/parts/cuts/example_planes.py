@@ -54,7 +54,7 @@ class BlockSteps:
 
 
 class PlanesRun(Run):
-    """Planes of every example with their weights, and the machine that these make."""
+    """Planes of every example with their weights, and the model that these make."""
 
     doing = "passes over the examples"
 
@@ -150,7 +150,7 @@ class PlanesRun(Run):
         return objective, self.task.error(self.task.decode(scores, plain, self.examples), self.examples)
 
     def settle(self) -> float:
-        """Go to the machine as it stands; its objective, or that of the average."""
+        """Go to the model as it stands; its objective, or that of the average."""
         if self.in_step:  # an interrupt: the scores may be those of a moment before the last step
             self.book.restore(self.planes)
         return self.judge()[0]

@@ -1,4 +1,4 @@
-"""When a linear machine is kept as explicit weights of the features instead of coefficients of rows."""
+"""When a linear model is kept as explicit weights of the features instead of coefficients of rows."""
 
 from __future__ import annotations
 

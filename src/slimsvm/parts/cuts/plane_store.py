@@ -236,11 +236,11 @@ class KernelBook:
         return self.coef, self.plain, self.scores
 
     def set(self, parameters: tuple[Array, ...]) -> None:
-        """Become the machine of these parameters."""
+        """Take these parameters."""
         self.coef, self.plain, self.scores = parameters
 
     def model(self, kernel: Any) -> tuple[KernelExpansion, Array | None]:
-        """The machine as a model, and the rows its vectors are."""
+        """The model, and the rows its vectors are."""
         rows = np.flatnonzero(self.coef.any(axis=1))
         intercept = self.coef.sum(axis=0) if self.intercept else np.zeros(self.task.n_outputs)
         basis = self.kernel_rows.basis(rows)
@@ -249,7 +249,7 @@ class KernelBook:
 
 
 class WeightBook:
-    """The weights of a linear machine, kept up by every step; rows as CSR.
+    """The weights of a linear model, kept up by every step; rows as CSR.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class WeightBook:
         return grams
 
     def take(self, planes: Planes) -> None:
-        """Compute the weights of the planes anew, which is all that this machine has."""
+        """Compute the weights of the planes anew, which is all there is here."""
         self.restore(planes)
 
     def restore(self, planes: Planes) -> None:
@@ -350,10 +350,10 @@ class WeightBook:
         return self.weights, self.bias, self.plain
 
     def set(self, parameters: tuple[Array, ...]) -> None:
-        """Become the machine of these parameters."""
+        """Take these parameters."""
         self.weights, self.bias, self.plain = parameters
 
     def model(self, kernel: Any) -> tuple[KernelExpansion, Array | None]:
-        """The machine as a model, whose vectors are no rows."""
+        """The model, whose vectors are no rows."""
         dtype = np.dtype(self.kernel_rows.dtype).name
         return LinearModel.of_weights(self.weights, self.bias.copy(), self.plain.copy(), dtype), None

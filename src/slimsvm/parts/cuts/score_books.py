@@ -216,7 +216,7 @@ def plain_products(cut: Cut, live: list[Cut]) -> Array:
     return found
 
 
-# -- Scores while cuts are added to a linear machine of explicit weights -----------------------------------------------
+# -- Scores while cuts are added to a linear model of explicit weights -------------------------------------------------
 
 
 class WeightScores:

@@ -123,7 +123,7 @@ def _squares(Z: Array) -> Array:
 def _two_classes(
     Z: Array, square: Array, rows: Array, sign: Array, C_of_row: Array, seed: int, own: AscentSettings
 ) -> tuple[Array, bool]:
-    """One pair's machine u, and whether it is solved for."""
+    """One pair's weights u, and whether it is solved for."""
     n, d = len(rows), Z.shape[1]
     w, at_once = np.zeros(d), int(max(1, min(own.sweeps, own.call_work // (n * d))))
     call = core.ascend_linear.prepare(
