@@ -67,3 +67,16 @@ def test_a_block_is_computed_once_for_the_same_rows(is_dear):
     cache.keep(everything[5:])
     np.testing.assert_allclose(cache.block(everything[5:25]).lines, truth[10:30, 10:30], rtol=1e-12)
     assert kernel_rows.counter.n == evaluations[-1]
+
+
+@pytest.mark.parametrize("is_dear", [False, True])
+def test_all_rows_as_one_set_are_those_that_are_active_now(is_dear):
+    X = np.random.default_rng(0).normal(size=(60, 70 if is_dear else 3))
+    kernel_rows, truth = KernelRows(RBF(0.01), X, dtype=np.float64), naive.kernel_matrix(RBF(0.01), X, X)
+    cache = KernelValues(kernel_rows, 1 << 20, np.arange(30))
+    changes = (lambda: None, lambda: cache.extend(np.arange(35, 45)), lambda: cache.keep(np.arange(0, 40, 2)))
+    for change in changes:
+        change()
+        block = cache.block(np.arange(len(cache.active)))
+        found = block.lines[block.slots][:, : len(cache.active)]
+        np.testing.assert_allclose(found, truth[np.ix_(cache.active, cache.active)], rtol=1e-12)
