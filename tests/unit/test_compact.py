@@ -669,7 +669,7 @@ def test_vectors_that_are_near_enough_stay():
     X, y = make_moons(400, noise=0.2, random_state=0)
     exact = SVC().fit(X, y).model_
     distance = Distance(exact, None, 1, EvalCounter())
-    begin = np.asarray(exact.basis[::4], dtype=np.float64)
+    begin = np.asarray(exact.basis[::12], dtype=np.float64)
     every = [record["objective"] for record in descend(distance, begin, 30)[1]]
     found, history, n_steps = descend(distance, begin, 30, enough=1e-3)
     first = next(i for i, share in enumerate(every) if share <= 1e-3)
