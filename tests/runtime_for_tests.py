@@ -9,7 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 BUILT = Path(__file__).parents[1] / "build" / "runtime"
-KINDS = ["binary", "classes", "pairs", "labels", "regression", "one class", "ordinal", "ranking", "sequences"]
+KINDS = [
+    "binary", "classes", "pairs", "labels", "regression", "one class", "ordinal", "ranking", "sequences", "counts",
+    "targets", "quantiles",
+]  # fmt: skip
 FORMS = {np.dtype(np.int32): 1, np.dtype(np.int64): 2}
 NAMES = {"linux": "libslimsvm_predict.so", "darwin": "libslimsvm_predict.dylib"}
 

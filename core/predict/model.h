@@ -10,7 +10,20 @@
 
 namespace slimsvm::predict {
 
-enum class Kind : int32_t { BINARY, CLASSES, PAIRS, LABELS, REGRESSION, ONE_CLASS, ORDINAL, RANKING, SEQUENCES };
+enum class Kind : int32_t {
+    BINARY,
+    CLASSES,
+    PAIRS,
+    LABELS,
+    REGRESSION,
+    ONE_CLASS,
+    ORDINAL,
+    RANKING,
+    SEQUENCES,
+    COUNTS,
+    TARGETS,
+    QUANTILES
+};
 using slimsvm::Step;
 enum class Storage : int32_t {
     WEIGHTS,  // no vectors: coef (n_outputs, n_used) are those of the features
@@ -75,7 +88,12 @@ struct Model {
         if (kind == Kind::ORDINAL) return k == 2 ? 1 : k;
         return n_outputs;
     }
-    SLIMSVM_ALWAYS_INLINE int64_t n_predictions() const { return kind == Kind::LABELS ? n_outputs : 1; }
+    SLIMSVM_ALWAYS_INLINE bool has_numbers() const {  // as many predictions as scores
+        return kind == Kind::COUNTS || kind == Kind::TARGETS || kind == Kind::QUANTILES;
+    }
+    SLIMSVM_ALWAYS_INLINE int64_t n_predictions() const {
+        return kind == Kind::LABELS || has_numbers() ? n_outputs : 1;
+    }
     SLIMSVM_ALWAYS_INLINE int64_t n_probabilities() const { return calibration.size() == 0 ? 0 : n_labels; }
 };
 

@@ -45,9 +45,26 @@ void add_up(const Model& model, double score, double* sums) {
     for (int64_t c = 1; c < model.n_labels; ++c) sums[c] = sums[c - 1] + (score - model.plain[c - 1]);
 }
 
+// The scores in rising order.
+void sort(const double* raw, int64_t n, double* out) {
+    for (int64_t c = 0; c < n; ++c) {
+        int64_t at = c;
+        for (; at > 0 && out[at - 1] > raw[c]; --at) out[at] = out[at - 1];
+        out[at] = raw[c];
+    }
+}
+
+// What is predicted of several numbers, or of counts.
+void write_numbers(const Model& model, const double* raw, double* out) {
+    if (model.kind == Kind::QUANTILES) return sort(raw, model.n_outputs, out);
+    for (int64_t c = 0; c < model.n_outputs; ++c) out[c] = model.kind == Kind::COUNTS ? __builtin_exp(raw[c]) : raw[c];
+}
+
 void write_scores(const Model& model, const double* raw, double* scratch, double* out) {
     const int64_t k = model.n_labels;
-    if (model.kind == Kind::ONE_CLASS) {
+    if (model.has_numbers()) {
+        write_numbers(model, raw, out);
+    } else if (model.kind == Kind::ONE_CLASS) {
         *out = distance_inside(model, *raw);
     } else if (model.kind == Kind::ORDINAL) {
         add_up(model, *raw, scratch);
@@ -90,6 +107,11 @@ void write_prediction(const Model& model, const double* raw, double* scratch, do
         case Kind::ORDINAL:
             add_up(model, *raw, scratch);
             *out = double(greatest(scratch, k));
+            break;
+        case Kind::COUNTS:
+        case Kind::TARGETS:
+        case Kind::QUANTILES:
+            write_numbers(model, raw, out);
             break;
         default:
             *out = *raw;

@@ -25,7 +25,8 @@ static_assert(int(Kind::BINARY) == SLIMSVM_BINARY && int(Kind::CLASSES) == SLIMS
               int(Kind::PAIRS) == SLIMSVM_PAIRS && int(Kind::LABELS) == SLIMSVM_LABELS &&
               int(Kind::REGRESSION) == SLIMSVM_REGRESSION && int(Kind::ONE_CLASS) == SLIMSVM_ONE_CLASS &&
               int(Kind::ORDINAL) == SLIMSVM_ORDINAL && int(Kind::RANKING) == SLIMSVM_RANKING &&
-              int(Kind::SEQUENCES) == SLIMSVM_SEQUENCES);
+              int(Kind::SEQUENCES) == SLIMSVM_SEQUENCES && int(Kind::COUNTS) == SLIMSVM_COUNTS &&
+              int(Kind::TARGETS) == SLIMSVM_TARGETS && int(Kind::QUANTILES) == SLIMSVM_QUANTILES);
 
 bool fails(const char* text) { return error() << text, false; }
 

@@ -51,9 +51,11 @@ bool read_kind(const Json& header, Model& model) {
         Kind kind;
     } kinds[] = {{"SVR", Kind::REGRESSION},     {"NuSVR", Kind::REGRESSION}, {"OneClassSVM", Kind::ONE_CLASS},
                  {"OrdinalSVC", Kind::ORDINAL}, {"RankSVM", Kind::RANKING},  {"SequenceSVM", Kind::SEQUENCES}};
-    const Json estimator = header["estimator"];
-    if (estimator.is_text("SVR") && header["params"]["loss"].is_text("poisson"))
-        return fails("the model predicts exponentials of its scores: slimsvm.load_predictor reads it");
+    const Json estimator = header["estimator"], params = header["params"];
+    double quantile;
+    if (estimator.is_text("SVR") && params["loss"].is_text("poisson")) return model.kind = Kind::COUNTS, true;
+    if (estimator.is_text("SVR") && params["loss"].is_text("quantile") && !params["quantile"].get(&quantile))
+        return model.kind = Kind::QUANTILES, true;
     for (const auto& known : kinds)
         if (estimator.is_text(known.estimator)) return model.kind = known.kind, true;
     if (!estimator.is_text("SVC") && !estimator.is_text("NuSVC") && !estimator.is_text("CrossTrainedSVC"))
@@ -246,11 +248,13 @@ bool read_sizes(const Json& header, Model& model) {
     return true;
 }
 
-// How many outputs and plain numbers a kind has; -1 for any number.
-bool shapes_fit(const Model& model) {
+// How many outputs and plain numbers a kind has; -1 for any number. Several numbers are targets.
+bool shapes_fit(Model& model) {
     const int64_t k = model.n_labels;
     int64_t n_outputs = 1, n_plain = -1;
     if (k > MOST_WINDOW) return fails("there are more labels than a model has");
+    if (model.kind == Kind::REGRESSION && model.n_outputs > 1) model.kind = Kind::TARGETS;
+    if (model.has_numbers()) n_outputs = model.n_outputs;
     if (model.kind == Kind::CLASSES || model.kind == Kind::LABELS || model.kind == Kind::SEQUENCES) n_outputs = k;
     if (model.kind == Kind::PAIRS) n_outputs = k * (k - 1) / 2;
     if (model.kind == Kind::SEQUENCES) n_plain = k * (k + 2);

@@ -42,6 +42,9 @@ typedef struct slimsvm_model slimsvm_model;
 #define SLIMSVM_ORDINAL 6    /* the place of the label of the greatest sum of (score - threshold) */
 #define SLIMSVM_RANKING 7    /* the score, by which the rows of a query are sorted, falling */
 #define SLIMSVM_SEQUENCES 8  /* a score for each label, and the place of each row's label in the best path (Viterbi) */
+#define SLIMSVM_COUNTS 9     /* the exponential of each score */
+#define SLIMSVM_TARGETS 10   /* each score */
+#define SLIMSVM_QUANTILES 11 /* the scores in rising order */
 
 #define SLIMSVM_FLOAT32 0
 #define SLIMSVM_FLOAT64 1
@@ -79,7 +82,7 @@ SLIMSVM_PREDICT_API int32_t slimsvm_kind(const slimsvm_model* model);
 SLIMSVM_PREDICT_API int64_t slimsvm_n_features(const slimsvm_model* model);      /* of a row */
 SLIMSVM_PREDICT_API int64_t slimsvm_n_vectors(const slimsvm_model* model);       /* 0: a product with weights */
 SLIMSVM_PREDICT_API int64_t slimsvm_n_scores(const slimsvm_model* model);        /* of a row */
-SLIMSVM_PREDICT_API int64_t slimsvm_n_predictions(const slimsvm_model* model);   /* of a row: 1, or that of labels */
+SLIMSVM_PREDICT_API int64_t slimsvm_n_predictions(const slimsvm_model* model);   /* of a row: 1, or several */
 SLIMSVM_PREDICT_API int64_t slimsvm_n_probabilities(const slimsvm_model* model); /* of a row; 0: not calibrated */
 
 /* Labels of classes: texts or numbers, 0 of them where predictions are no places of labels. Of numbers the text is

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.deploy.decisions import ARRAYS, DECISIONS, NUMBERS
 from slimsvm.deploy.onnx_graph import OPSET, Graph, add_prediction, check_rows
 from slimsvm.deploy.onnx_numbers import DOUBLE, numbers_for
 from slimsvm.deploy.plain_model import PlainModel
@@ -26,7 +27,7 @@ def register() -> None:
     Then ``skl2onnx.to_onnx(pipeline, X)`` and ``convert_sklearn`` take pipelines, column transformers and calibrated
     classifiers that contain one. The outputs are ``prediction``, for classifiers and outlier detectors ``scores``, and
     for classifiers that were fitted with ``probability=True`` ``probabilities``, as in `SVC.to_onnx`. A regressor's
-    ``prediction`` has one column.
+    ``prediction`` has a column for each number.
 
     Raises
     ------
@@ -74,8 +75,8 @@ def _types(model: PlainModel, rows: Any) -> dict[str, Any]:
     from skl2onnx.common import data_types as types
 
     number = types.DoubleTensorType if isinstance(rows, types.DoubleTensorType) else types.FloatTensorType
-    if model.kind in ("regression", "ranking"):
-        return {"prediction": number([None, 1])}
+    if model.kind in NUMBERS:
+        return {"prediction": number([None, 1 if _is_single(model) else model.n_outputs])}
     values = {"scores": number([None, None])}
     if model.calibration is not None:
         values["probabilities"] = number([None, None])
@@ -88,6 +89,11 @@ def _types(model: PlainModel, rows: Any) -> dict[str, Any]:
     if code == "f" and model.classes is not None and model.classes.dtype == np.float32:
         label = types.FloatTensorType
     return {"prediction": label([None])} | values
+
+
+def _is_single(model: PlainModel) -> bool:
+    """Whether a row has one prediction."""
+    return DECISIONS[model.kind](model, ARRAYS).is_single
 
 
 def _check_types(operator: Any) -> None:
@@ -146,7 +152,7 @@ def _is_raw(options: Any, estimator: Any) -> bool:
 def _form(scope: Any, estimator: Any, model: PlainModel, name: str) -> str:
     """Declare an output to skl2onnx."""
     if name == "prediction":
-        return "column" if model.kind in ("regression", "ranking") else "same"
+        return "column" if model.kind in NUMBERS and _is_single(model) else "same"
     is_of_two = name == "scores" and model.classes is not None and len(model.classes) == 2
     return "both signs" if is_of_two and _is_raw(scope, estimator) else "same"
 

@@ -56,6 +56,8 @@ PRINT = {
     "for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf(\"%d \", labels[f]); printf(\"\\n\");",
     "labels": "uint8_t labels[MODEL_N_OUTPUTS]; model_predict(x, labels);"
     "for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf(\"%d \", labels[f]); printf(\"\\n\");",
+    "several numbers": "REAL found[MODEL_N_OUTPUTS]; model_predict(x, found);"
+    "for (f = 0; f < MODEL_N_OUTPUTS; ++f) printf(\"%.17g \", (double)found[f]); printf(\"\\n\");",
     "numbers": 'printf("%.17g\\n", (double)model_predict(x));',
     "strings": 'printf("%s\\n", model_classes[model_predict(x)]);',
     "classes": 'printf("%.9g\\n", (double)model_classes[model_predict(x)]);',
@@ -74,7 +76,8 @@ def run_header(folder, X, form, is_double=False):
 
 def form_of(predictor):
     if not hasattr(predictor, "classes_"):
-        return "numbers"
+        is_single = predictor.predict(np.zeros((1, predictor.n_features_in_))).ndim == 1
+        return "numbers" if is_single else "several numbers"
     return "strings" if predictor.classes_.dtype.kind in "OU" else "classes"
 
 
@@ -94,6 +97,8 @@ def test_every_kind_of_model_is_the_same_in_c(name, dtype, tolerance, tmp_path):
     for line, label in zip(lines, predictor.predict(queries), strict=True):
         if model.kind == "labels":
             assert line[m:] == [str(number) for number in label]
+        elif form == "several numbers":
+            np.testing.assert_allclose(np.array(line[m:], float), label, rtol=1e-5)
         elif form_of(predictor) == "strings":
             assert line[m] == label
         else:

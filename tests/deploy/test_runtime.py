@@ -104,6 +104,9 @@ def test_every_kind_is_among_them(runtime):
         "ordinal",
         "ranking",
         "sequences",
+        "counts",
+        "targets",
+        "quantiles",
     }
 
 
@@ -488,15 +491,3 @@ def test_altered_files_do_no_harm(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr[-4000:]
         assert f"{count} files" in done.stdout
-
-
-def test_predictions_that_are_no_scores_are_refused(runtime, tmp_path):
-    X = some_rows()
-    counts = slimsvm.SVR(loss="poisson", max_basis=5, random_state=0).fit(X, np.exp(0.1 * np.abs(X[:, 0])))
-    several = slimsvm.SVR(max_basis=5, random_state=0).fit(X, X[:, :2])
-    for estimator, message in ((counts, "exponentials of its scores"), (several, "coef must have 1 columns")):
-        estimator.save(tmp_path / "model.slim")
-        with pytest.raises(RefusedError, match=message):
-            Model(runtime, tmp_path / "model.slim")
-        with pytest.raises(ValueError, match="no ES module of a model whose predictions are"):
-            slim_bytes(plain_model_of(estimator))

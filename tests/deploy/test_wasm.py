@@ -16,6 +16,7 @@ from kernel_cases import WITH_FORMULA
 from node_for_tests import NODE
 from slimsvm.cli import main
 from slimsvm.deploy import wasm_module
+from slimsvm.deploy.decisions import NUMBERS
 from slimsvm.deploy.plain_model import read_plain_model
 from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.estimators._shared.saving import plain_model_of
@@ -101,7 +102,7 @@ def test_every_model_predicts_as_in_python(tmp_path):
         np.testing.assert_allclose(found[name]["scores"], expected, rtol=0, atol=1e-11 * np.abs(expected).max())
         assert found[name]["typed"] == found[name]["scores"]
         labels = predictor.predict(rows, **options).tolist()
-        if model.kind in ("regression", "ranking"):
+        if model.kind in NUMBERS:
             np.testing.assert_allclose(found[name]["labels"], labels, rtol=1e-11)
         else:
             assert found[name]["labels"] == labels

@@ -18,7 +18,7 @@ from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_p
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text
 from slimsvm.deploy.c_functions import in_type
 from slimsvm.deploy.c_text import OfC, Values, array, classes_array
-from slimsvm.deploy.decisions import AS_THEY_ARE, DECISIONS, check_shipped
+from slimsvm.deploy.decisions import AS_THEY_ARE, DECISIONS, NUMBERS
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import PREDICTORS
 from slimsvm.deploy.probes import (
@@ -64,6 +64,9 @@ COMMENTS = {
     "labels": "Writes NAME_N_OUTPUTS numbers: 1 for each label that the row has, else 0.",
     "one class": "1 inside, -1 outside.",
     "regression": "The number itself.",
+    "counts": "The exponential of the score; of several scores writes those of all NAME_N_OUTPUTS.",
+    "targets": "Writes the NAME_N_OUTPUTS numbers.",
+    "quantiles": "Writes the NAME_N_OUTPUTS quantiles, in rising order.",
     "ranking": "The score, by which the rows of a query are sorted, falling.",
 }
 # What it says of ``NAME_probabilities``, of classes and of labels.
@@ -136,7 +139,6 @@ def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
 
 def _check_says(model: PlainModel) -> None:
     """An error where a header has no such kernel or no such labels."""
-    check_shipped(model, "C header")
     if model.kernel.form == "columns" or model.kind not in COMMENTS or model.options.get("break_ties"):
         found = "break_ties=True" if model.options.get("break_ties") else f"{model.kind}, kernel {model.kernel.name}"
         raise ValueError(f"a C header scores rows of features and votes: there is none for {found}")
@@ -171,9 +173,10 @@ def _predict(model: PlainModel, c: OfC) -> str:
     decision = DECISIONS[model.kind](model, c)
     codes = decision.codes(SCORES)
     returned, arguments, code = "int" if decision.labels is not None else "float", "const float *x", codes.at("0")
-    if model.kind == "labels":
-        returned, arguments = "void", "const float *x, uint8_t *labels"
-        last = f"for (int c = 0; c < NAME_N_OUTPUTS; ++c) labels[c] = (uint8_t)({codes.at('c')});"
+    if not decision.is_single:
+        kind, name = ("uint8_t", "labels") if model.kind == "labels" else ("float", "numbers")
+        returned, arguments = "void", f"const float *x, {kind} *{name}"
+        last = f"for (int c = 0; c < NAME_N_OUTPUTS; ++c) {name}[c] = ({kind})({codes.at('c')});"
     else:
         last = f"return {code} ? 1 : -1;" if model.kind == "one class" else f"return {code};"
     return _function(f"{returned} NAME_predict({arguments})", [*c.take_lines(), last])
@@ -204,7 +207,7 @@ def measured(model: PlainModel, header: PlainModel, rows: Any) -> str:
     if not np.isfinite(error):
         raise ValueError(f"scores of rows {where} are beyond float32: scale the features, or take float64")
     text = f"on {len(rows):,} rows {where} scores differ by at most {error:.1e} of the largest"
-    if model.kind in ("regression", "ranking"):
+    if model.kind in NUMBERS:
         return text
     before, after = (np.asarray(PREDICTORS[each.kind](each).predict(rows)) for each in (model, header))
     n_other = int((before != after).reshape(len(rows), -1).any(axis=1).sum())

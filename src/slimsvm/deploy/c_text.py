@@ -142,6 +142,24 @@ class OfC:
         """The only number."""
         return Values(lambda _: scores.at("0"), "1")
 
+    def exponential(self, scores: Values) -> Values:
+        """E to the scores."""
+        self.functions["exp2"] = exp2(self.dtype)
+        log2_e = number(LOG2_E, self.dtype)
+        return Values(lambda c: f"NAME_exp2({scores.at(c)} * {log2_e})", scores.n)
+
+    def sorted(self, scores: Values, n: int) -> Values:
+        """The scores in rising order."""
+        self.lines += [
+            f"float sorted[{n}];",
+            f"for (int c = 0; c < {n}; ++c) {{",
+            "    int at = c;",
+            f"    for (; at > 0 && sorted[at - 1] > {scores.at('c')}; --at) sorted[at] = sorted[at - 1];",
+            f"    sorted[at] = {scores.at('c')};",
+            "}",
+        ]
+        return Values(lambda c: f"sorted[{c}]", scores.n)
+
     def above(self, scores: Values) -> Values:
         """1 where a score is positive, else 0."""
         return Values(lambda c: f"{scores.at(c)} > 0.0f", scores.n)

@@ -137,6 +137,11 @@ class Decision:
         return values[:, 0] if values.shape[1] == 1 else values
 
     @property
+    def is_single(self) -> bool:
+        """Whether a row has one prediction."""
+        return True
+
+    @property
     def has_probabilities(self) -> bool:
         """Whether the model was calibrated."""
         return self.model.calibration is not None
@@ -149,14 +154,21 @@ class Decision:
 class Counts(Decision):
     """Exponentials of the scores."""
 
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one target."""
+        return self.n_values == 1
+
     def codes(self, scores: Any) -> Any:
         """Numbers, (n,) of one target or (n, n_outputs) of several."""
         found = self.f.exponential(scores)
-        return self.f.column(found) if self.n_values == 1 else found
+        return self.f.column(found) if self.is_single else found
 
 
 class Targets(Decision):
     """Several numbers: the scores."""
+
+    is_single = False
 
     def codes(self, scores: Any) -> Any:
         """The scores as they are."""
@@ -166,9 +178,11 @@ class Targets(Decision):
 class Quantiles(Decision):
     """Several quantiles of a number: the scores, sorted, so that they do not cross."""
 
+    is_single = False
+
     def codes(self, scores: Any) -> Any:
         """The scores of every row in rising order."""
-        return self.f.sorted(scores)
+        return self.f.sorted(scores, self.n_values)
 
 
 class Binary(Decision):
@@ -239,6 +253,7 @@ class Labels(Decision):
     """A score for each label; a row has the labels with positive scores."""
 
     labels = None
+    is_single = False
 
     def shown(self, scores: Any) -> Any:
         """The scores, of a single label, too, (n, n_labels)."""
@@ -312,13 +327,8 @@ DECISIONS: dict[str, type[Decision]] = {
 }
 
 
-def check_shipped(model: PlainModel, form: str) -> None:
-    """Refuse a model whose predictions only Python makes: exponentials, several numbers, quantiles."""
-    if model.kind in ("counts", "targets", "quantiles"):
-        raise ValueError(
-            f"there is no {form} of a model whose predictions are {model.kind}: slimsvm.load_predictor predicts them "
-            "without training code"
-        )
+# Kinds whose predictions are numbers.
+NUMBERS = "regression", "counts", "targets", "quantiles", "ranking"
 
 
 def are_lines(calibration: Array) -> bool:
@@ -350,7 +360,7 @@ class OfArrays:
         """E to the scores."""
         return np.exp(scores)
 
-    def sorted(self, scores: Array) -> Array:
+    def sorted(self, scores: Array, n: int) -> Array:
         """The scores of every row in rising order."""
         return np.sort(scores, axis=1)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.decisions import check_shipped
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.rows import CsrRows
 from slimsvm.whole_file import write_whole
@@ -25,7 +24,6 @@ def write_json_model(model: PlainModel, path: Any) -> str:
 
 def json_parts(model: PlainModel) -> dict[str, Any]:
     """The model's entries as JSON values, in the order of the page."""
-    check_shipped(model, "JSON")
     parts = {
         "format": FORMAT,
         "version": VERSION if model.scaling is None else SCALED_VERSION,

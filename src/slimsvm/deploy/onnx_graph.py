@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slimsvm.deploy.decisions import DECISIONS, LEAST_SHARE, are_lines, check_shipped
+from slimsvm.deploy.decisions import DECISIONS, LEAST_SHARE, NUMBERS, are_lines
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
     Distances,
@@ -85,7 +85,6 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
 
 def check_rows(model: PlainModel) -> None:
     """An error where the model does not predict rows one by one, or not what a graph does."""
-    check_shipped(model, "graph of ONNX")
     if model.kind == "sequences":
         raise ValueError(
             "a graph of ONNX scores rows one by one, and a SequenceSVM's labels depend on each other: "
@@ -342,9 +341,9 @@ def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[An
     """Add the outputs by the model's decision; their types and shapes."""
     rule, found = DECISIONS[model.kind](model, NODES), Node(graph, scores, graph.numbers)
     codes = rule.codes(found).name
-    if model.kind in ("regression", "ranking"):
+    if model.kind in NUMBERS:
         graph.op("Cast", codes, to=graph.type_of(graph.results), named="prediction")
-        return {"prediction": (graph.results, ["n"])}
+        return {"prediction": (graph.results, ["n"] if rule.is_single else ["n", model.n_outputs])}
     codes = graph.cast(codes, np.int64)
     if rule.labels is None:
         graph.op("Identity", codes, named="prediction")
@@ -376,6 +375,8 @@ def _indicator(compared: Node) -> Node:
 # `slimsvm.deploy.decisions.OfArrays`, of nodes.
 NODES: Any = SimpleNamespace(
     column=lambda scores: scores.op("Squeeze", scores, np.array([1])),
+    exponential=lambda scores: scores.op("Exp", scores),
+    sorted=lambda scores, n: _sorted(scores, n),
     above=lambda scores: _indicator(scores.op("Greater", scores, 0.0)),
     at_least=lambda scores, least: _indicator(scores.op("GreaterOrEqual", scores, least)),
     less=lambda scores, thresholds: scores.op("Sub", scores, thresholds),
@@ -396,6 +397,13 @@ NODES: Any = SimpleNamespace(
         "Max", above.op("MatMul", above, np.eye(k - 1, k, 1) - np.eye(k - 1, k)) + np.eye(1, k), 0.0
     ),
 )
+
+
+def _sorted(scores: Node, n: int) -> Node:
+    """The scores of every row in rising order: the n least."""
+    found = scores.op("TopK", scores, np.array([n]), axis=1, largest=0)
+    scores.graph.nodes[-1].output.append(scores.graph.new_name("places"))
+    return found
 
 
 def _log_odds(scores: Node, calibration: Array, keeps_sign: bool) -> Node:

@@ -298,7 +298,8 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         intercept=np.asarray(arrays["intercept"], np.float64),
         plain=np.asarray(arrays["plain"], np.float64),
         classes=classes,
-        options={option: params[option] for option in names if option in params},
+        options={option: params[option] for option in names if option in params}
+        | ({"quantile": params["quantile"]} if kind == "quantiles" else {}),
         scaling=read_scaling(arrays, fitted["n_features_in_"]) if "scaling" in header else None,
         feature_names=_feature_names(header),
         calibration=read_calibration(header, arrays),

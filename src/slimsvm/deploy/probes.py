@@ -7,6 +7,7 @@ vectors have, against 1 / gamma.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,8 +52,13 @@ def share_of_error(model: PlainModel, scores: Callable[[Array], Array], rows: ty
     """The largest error of these scores of `probes`, in this type, over the largest score that these and real rows
     have; of a calibrated model also that of probabilities.
     """
+    if model.kind == "targets":  # each has a range of its own
+        parts = ((_of_column(model, c), _column_of(scores, c)) for c in range(model.n_outputs))
+        return max(share_of_error(part, own, rows) for part, own in parts)
     errors = errors_on(model, scores, probes(model), rows)
-    if model.kind == "regression":  # of large numbers those digits count that change
+    if model.kind == "counts":  # whose error is a share of their exponential
+        return max((found.error for found in errors), default=0.0)
+    if model.kind in ("regression", "quantiles"):  # of large numbers those digits count that change
         half_range = _half_range(np.concatenate([model.scores(found.rows) for found in errors])) if errors else 0.0
         return max((found.error for found in errors), default=0.0) / half_range if half_range > 0 else 0.0
     least = LEAST_SHARE * max((found.largest for found in errors), default=0.0)
@@ -64,6 +70,16 @@ def share_of_error(model: PlainModel, scores: Callable[[Array], Array], rows: ty
     if model.kind in MARGINS:
         shares += [found.error / LARGEST_MARGIN for found in errors if found.largest > LARGEST_MARGIN]
     return max(shares, default=0.0)
+
+
+def _of_column(model: PlainModel, c: int) -> PlainModel:
+    """The model of one target."""
+    return replace(model, kind="regression", coef=model.coef[:, [c]], intercept=model.intercept[[c]])
+
+
+def _column_of(scores: Callable[[Array], Array], c: int) -> Callable[[Array], Array]:
+    """The scores of one target."""
+    return lambda X: scores(X)[:, [c]]
 
 
 class Errors(NamedTuple):
@@ -121,7 +137,9 @@ def share_lost_by_rows(model: PlainModel) -> float:
     Of two neighbours in float32 a value may lie in the middle, as values between the vectors do. Numbers to be
     predicted are rounded, too: of large ones float32 may hold no digit that changes.
     """
-    groups = probes(model)
+    if model.kind == "targets":
+        return max(share_lost_by_rows(_of_column(model, c)) for c in range(model.n_outputs))
+    groups, is_number = probes(model), model.kind in ("regression", "quantiles")
     if not groups:
         return 0.0
     rng, before, after = np.random.default_rng(0), [], []
@@ -131,8 +149,9 @@ def share_lost_by_rows(model: PlainModel) -> float:
             before.append(model.scores(rows))
             after.append(model.scores(rows + step * rng.choice([-1.0, 1.0], rows.shape)))
         exact, moved = np.concatenate(before), np.concatenate(after)
-        error = np.abs((moved.astype(np.float32) if model.kind == "regression" else moved) - exact).max()
-    largest = _half_range(exact) if model.kind == "regression" else min(_half_range(exact), LARGEST_MARGIN)
+        error = np.abs((moved.astype(np.float32) if is_number else moved) - exact).max()
+    largest = _half_range(exact) if is_number else min(_half_range(exact), LARGEST_MARGIN)
+    largest = 1.0 if model.kind == "counts" else largest
     if not np.isfinite(error):
         return np.inf
     return float(error) / largest if largest > 0 else 0.0

@@ -1,5 +1,7 @@
 // Scores rows by a model of slimsvm, in a browser or in Node, by the C runtime compiled to WebAssembly.
-const KINDS = ["binary", "classes", "pairs", "labels", "regression", "one class", "ordinal", "ranking", "sequences"];
+const KINDS = ["binary", "classes", "pairs", "labels", "regression", "one class", "ordinal", "ranking", "sequences",
+  "counts", "targets", "quantiles"];
+const OF_ARRAYS = new Set(["labels", "targets", "quantiles"]);
 const OF_LABELS = new Set(["binary", "classes", "pairs", "ordinal", "sequences"]);
 const ROWS_BYTES = 56, TYPE = 12, N_ROWS = 24, N_FEATURES = 32, LENGTHS = 40, N_SEQUENCES = 48;
 
@@ -39,10 +41,10 @@ export class SlimModel {
     return this.#answer("slimsvm_probabilities", rows, null, this.nProbabilities);
   }
 
-  // For each row its label, its number, or of several labels an array of 0 and 1.
+  // For each row its label or number, or of several an array (of labels 0 and 1).
   predict(rows, lengths = null) {
     const found = this.#answer("slimsvm_predict", rows, lengths, this.nPredictions);
-    if (this.kind === "labels") return found;
+    if (this.nPredictions > 1 || OF_ARRAYS.has(this.kind)) return found;
     return found.map(([value]) => (OF_LABELS.has(this.kind) && this.labels.length ? this.labels[value] : value));
   }
 

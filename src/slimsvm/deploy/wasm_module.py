@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.decisions import KINDS, check_shipped
+from slimsvm.deploy.decisions import KINDS
 from slimsvm.deploy.plain_model import PlainModel, describe, whole_numbers
 from slimsvm.deploy.rows import CsrRows
 from slimsvm.modelfile import model_parts
@@ -16,7 +16,11 @@ from slimsvm.whole_file import write_whole
 
 FOLDER = Path(__file__).parent
 MODULE, RUNTIME = FOLDER / "slimsvm.mjs", FOLDER / "slimsvm_predict.wasm"
-ESTIMATORS = {kind: estimator for estimator, kind in KINDS.items()}
+ESTIMATORS = {kind: estimator for estimator, kind in KINDS.items()} | dict.fromkeys(
+    ("counts", "targets", "quantiles"), "SVR"
+)
+# Losses that predictions depend on.
+LOSSES = {"counts": {"loss": "poisson"}, "quantiles": {"loss": "quantile"}}
 INSTANCE = """
 // {text}
 const runtime = "{runtime}";
@@ -60,13 +64,12 @@ def base64(content: bytes) -> str:
 
 def slim_bytes(model: PlainModel) -> bytes:
     """A model file with what prediction needs alone; vectors that float32 holds exactly take 4 bytes a number."""
-    check_shipped(model, "ES module")
     kernel, arrays = model.kernel.to_header()
     header: dict[str, Any] = {
         "estimator": ESTIMATORS.get(model.kind, "SVC"),
         "kernel": kernel,
         "dtype": "float64",
-        "params": dict(model.options),
+        "params": model.options | LOSSES.get(model.kind, {}),
         "fitted": {
             "n_features_in_": model.n_features // (2 * int(model.options.get("window", 0)) + 1),
             "multilabel_": model.kind == "labels",
