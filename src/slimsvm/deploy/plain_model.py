@@ -289,8 +289,9 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
     vectors, coef = _vectors(header, arrays), np.asarray(arrays["coef"], np.float64)
     if vectors is not None and not len(coef):  # a constant: with a vector that counts nothing no form is a special case
         vectors, coef = np.zeros((1, vectors.shape[1])), np.zeros((1, coef.shape[1]))
+    kind = kind_of(header["estimator"], params, fitted, classes, coef.shape[1])
     model = PlainModel(
-        kind=kind_of(header["estimator"], params, fitted, classes, coef.shape[1]),
+        kind=kind,
         kernel=kernel,
         n_features=fitted["n_features_in_"] * (2 * params.get("window", 0) + 1),
         vectors=vectors,

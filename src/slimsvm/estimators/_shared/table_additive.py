@@ -7,19 +7,18 @@ nearly one by one, and those with a rare class, want it beside the machines (doc
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.interpolate import BSpline
-from scipy.special import ndtri
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, Ridge
+from scipy.linalg import cholesky, solve, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, ndtri
 
+from slimsvm.core.clock import check_time
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal
 
 Array = np.ndarray
@@ -27,8 +26,8 @@ Array = np.ndarray
 # Ranks are normal deviates: beyond END curves are constant.
 END, DEGREE = 3.0, 3
 KNOTS = np.concatenate([[-END] * (DEGREE + 1), ndtri([0.25, 0.5, 0.75]), [END] * (DEGREE + 1)])
-# The price of a loss for machines' C = 1, and the most steps.
-UNIT, MOST_STEPS = 0.01, 300
+# The price of a loss for machines' C = 1; the most steps, and the share of the objective that the last one gains.
+UNIT, MOST_STEPS, LEAST_GAIN = 0.01, 300, 1e-6
 # Splines that vary less, of about 0.2 that they vary by, are taken to vary by so much.
 LEAST_SPREAD = 0.1
 
@@ -69,25 +68,69 @@ def additive_models(
 ) -> Iterator[AdditiveModel]:
     """The models of every C."""
     found = splines(X, are_flags).toarray()
-    spread = np.sqrt(np.average((found - np.average(found, axis=0, weights=weights)) ** 2, axis=0, weights=weights))
+    mean = np.average(found, axis=0, weights=weights)
+    spread = np.sqrt(np.average((found - mean) ** 2, axis=0, weights=weights))
     # A spline that hardly any row has would have a huge weight for the rows that lie within it.
     spread[are_flags.sum() :] = np.maximum(spread[are_flags.sum() :], LEAST_SPREAD)
     unit = np.where(spread > 1e-9, spread, np.inf)
-    for C in values_of_C:
-        coef, intercept = _fitted(found / unit, y, weights, goal, UNIT * C)
-        coef = (coef.T / unit[:, None]).astype(np.float32).astype(np.float64)  # as files have them
-        yield AdditiveModel(coef, intercept, are_flags)
+    fits = logistic_fits if isinstance(goal, ClassGoal) else squared_fits
+    for W, b in fits((found - mean) / unit, goal.targets(y), weights, [UNIT * C for C in values_of_C]):
+        W = W / unit[:, None]
+        yield AdditiveModel(W.astype(np.float32).astype(np.float64), b - mean @ W, are_flags)  # as files have them
 
 
-def _fitted(X: Array, y: Array, weights: Array, goal: Goal, C: float) -> tuple[Array, Array]:
-    """Weights (n_outputs, n_splines) and intercepts; for several classes of every pair: the odds are the same."""
-    if not isinstance(goal, ClassGoal):
-        ridge: Any = Ridge(alpha=1.0 / (2.0 * C)).fit(X, y, weights)
-        return ridge.coef_[None], np.array([ridge.intercept_])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        logistic: Any = LogisticRegression(C=C, max_iter=MOST_STEPS).fit(X, y, weights)
-    if goal.n_classes == 2:
-        return logistic.coef_, logistic.intercept_
-    first, second = np.array(list(combinations(range(goal.n_classes), 2))).T
-    return logistic.coef_[first] - logistic.coef_[second], logistic.intercept_[first] - logistic.intercept_[second]
+def squared_fits(X: Array, targets: Array, weights: Array, prices: Sequence[float]) -> Iterator[tuple[Array, Array]]:
+    """W and b of ½‖W‖² + C Σ ω_i (f(x_i) − y_i)² for every C; columns of X have mean 0."""
+    b = np.average(targets, axis=0, weights=weights)
+    gram, moments = (X.T * weights) @ X, (X.T * weights) @ (targets - b)
+    for C in prices:
+        yield solve(gram + np.eye(len(gram)) / (2.0 * C), moments, assume_a="pos"), b
+
+
+def logistic_fits(X: Array, targets: Array, weights: Array, prices: Sequence[float]) -> Iterator[tuple[Array, Array]]:
+    """W and b of ½‖W‖² + C Σ ω_i ℓ(f(x_i), y_i), ℓ the log loss, for every C, each from the last.
+
+    W has a column for each class, but none for the first of two; of more than two classes the differences of pairs are
+    returned, which are their odds. Columns of X have mean 0.
+    """
+    n_outputs = targets.shape[1]
+    W, b = np.zeros((X.shape[1], n_outputs)), np.zeros(n_outputs)
+    first, second = np.triu_indices(n_outputs, 1)
+    for C in prices:
+        W, b = logistic_fit(X, targets, C * weights, W, b)
+        yield (W, b) if n_outputs == 1 else (W[:, first] - W[:, second], b[first] - b[second])
+
+
+def logistic_fit(X: Array, targets: Array, prices: Array, W: Array, b: Array) -> tuple[Array, Array]:
+    """W and b of ½‖W‖² + Σ c_i ℓ(f(x_i), y_i) by L-BFGS from W and b, in coordinates RW where the Hessian is about 1.
+
+    Splines of a number nearly add up to 1, and in W itself it takes several times as many steps.
+    """
+    n_outputs = len(b)
+
+    def parts(scores: Array) -> tuple[Array, Array]:
+        """Probabilities of the targets, and the rows' losses."""
+        if n_outputs == 1:
+            return expit(scores), np.logaddexp(0.0, scores[:, 0]) - targets[:, 0] * scores[:, 0]
+        logs = log_softmax(scores, axis=1)
+        return np.exp(logs), -(targets * logs).sum(axis=1)
+
+    p, _ = parts(X @ W + b)
+    curved = prices * (p * (1.0 - p)).mean(axis=1)
+    R, unit = cholesky((X.T * curved) @ X + np.eye(len(W))), 1.0 / np.sqrt(curved.sum())
+    Z = solve_triangular(R, X.T, trans=1).T
+
+    def at(point: Array) -> tuple[float, Array]:
+        check_time()
+        own = point.reshape(-1, n_outputs)
+        W = solve_triangular(R, own[:-1])
+        p, losses = parts(Z @ own[:-1] + unit * own[-1])
+        slopes = prices[:, None] * (p - targets)
+        gradient = Z.T @ slopes + solve_triangular(R, W, trans=1)
+        value = 0.5 * float(np.sum(W**2)) + float(prices @ losses)
+        return value, np.vstack([gradient, unit * slopes.sum(axis=0)]).ravel()
+
+    start = np.vstack([R @ W, b / unit]).ravel()
+    found = minimize(at, start, jac=True, method="L-BFGS-B", options={"maxiter": MOST_STEPS, "ftol": LEAST_GAIN})
+    own = found.x.reshape(-1, n_outputs)
+    return solve_triangular(R, own[:-1]), unit * own[-1]
