@@ -150,6 +150,19 @@ class PairSets:
         self.objective = self.sums(0.5 * v * (dual.target - g) + dual.losses(g, added))
         self.lower_bound = np.minimum(self.sums(dual.parts_of_value(v, g)), self.objective)
 
+    def note_sides_of(self, k: int) -> None:
+        """The same of pair k alone."""
+        part, dual = self.part(k), self.of_pair(k)
+        v, g = self.v[part], self.g[part]
+
+        def total(values: Array) -> float:
+            return float(np.add.reduceat(values, [0])[0])  # the digits of `sums`
+
+        self.intercept[k] = self.middle[k] if dual.balanced else dual.offset * total(v)
+        added = float(self.intercept[k]) if dual.balanced else 0.0
+        self.objective[k] = total(0.5 * v * (dual.target - g) + dual.losses(g, added))
+        self.lower_bound[k] = min(total(dual.parts_of_value(v, g)), self.objective[k])
+
     def solve(self, workspace: Array) -> list[Status]:
         """Steps until no pair needs more, or a limit is reached; what became of each."""
         found: list[Status | None] = [None] * len(self.tol)
@@ -273,7 +286,7 @@ class PairSets:
             return
         self.v[part], self.g[part] = found
         self.middle[k] = dual.best_intercept(self.g[part])
-        self.note_sides()
+        self.note_sides_of(k)
 
     def choose_intercept(self, k: int) -> None:
         """The intercept of pair k that is best for v as it is, and its objective."""
