@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import slimsvm
-from slimsvm.cli import main
-from slimsvm.cli.tables import read_csv
+from slimsvm.cli import build_parser, main
+from slimsvm.cli.tables import is_table, read_csv
 
 
 def run(capsys, *argv):
@@ -126,9 +126,40 @@ def test_a_file_may_be_a_pipe(data, tmp_path):
     assert (list(columns), len(columns["sex"])) == (["name", "sex", "age", "fare", "survived"], 300)
 
 
-def test_texts_in_a_file_of_numbers_lead_to_tables(capsys, data, tmp_path):
-    code, _, err = run(capsys, "train", data, tmp_path / "m.slim", "--label", "survived")
+def test_a_file_with_texts_is_a_table_without_being_told(capsys, data, tmp_path):
+    code, out, err = run(capsys, "train", data, tmp_path / "m.slim", "--label", "survived", "--cv", "3")
+    assert (code, "taken as a table" in err) == (0, True)
+    assert "300 rows held out, means of 3 folds: error" in out
+    code, _, err = run(capsys, "train", data, tmp_path / "m.slim", "--label", "survived", "--kernel", "linear")
     assert (code, "`slimsvm train --task table`" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "expected"),
+    [
+        ("a,b\n1,2\n3,4\n", None, False),
+        ("a,b\n1,\n3,4\n", "b", False),
+        ("a,b\n1,x\n3,y\n", None, False),  # the label is the last
+        ("a,b\n1,x\n3,y\n", "a", True),
+        ("a,b,y\n1,,0\n3,4,1\n", None, True),
+        ("a;b;y\n1;2,5;0\n3;4,5;1\n", None, True),
+        ("1,x,0\n2,y,1\n", None, False),  # no names
+        ("", None, False),
+    ],
+)
+def test_what_is_taken_as_a_table(tmp_path, text, label, expected):
+    (tmp_path / "data.csv").write_text(text)
+    argv = ["train", str(tmp_path / "data.csv"), "m.slim", *([] if label is None else ["--label", label])]
+    args = build_parser(argv).parse_args(argv)
+    assert is_table(args) is expected
+
+
+def test_folds_are_for_tables(capsys, data, tmp_path):
+    (tmp_path / "numbers.csv").write_text("a,y\n1,0\n2,1\n")
+    code, _, err = run(capsys, "train", tmp_path / "numbers.csv", tmp_path / "m.slim", "--cv", "3")
+    assert (code, "--cv is for --task table only" in err) == (2, True)
+    code, _, err = run(capsys, "train", data, tmp_path / "m.slim", "--label", "survived", "--cv", "3", "--test", data)
+    assert (code, "--cv and --test" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

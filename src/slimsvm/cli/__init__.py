@@ -99,8 +99,8 @@ def exit_code(work: Callable[[list[str]], int], argv: list[str]) -> int:
     except BrokenPipeError:  # whoever read standard output has seen enough (`| head`)
         drop_output()
         return 1
-    except KeyboardInterrupt:
-        say("error: interrupted")
+    except KeyboardInterrupt as error:
+        say(f"error: interrupted{f': {error}' if error.args else ''}")
         return 1
     except Exception as error:
         if os.environ.get(TRACEBACK):

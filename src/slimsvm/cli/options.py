@@ -39,6 +39,13 @@ def positive_integer(text: str) -> int:
     return int(text)
 
 
+def folds(text: str) -> int:
+    """An integer >= 2."""
+    if positive_integer(text) < 2:
+        raise argparse.ArgumentTypeError(f"must be an integer >= 2, found {text!r}")
+    return int(text)
+
+
 def size_or_auto(text: str) -> int | str:
     """An integer >= 1, or `auto`."""
     if text == "auto":

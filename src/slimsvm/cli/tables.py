@@ -1,4 +1,4 @@
-"""`slimsvm train --task table`: a CSV file as it is, with texts, dates and missing values; and what becomes of it."""
+"""`slimsvm train` of a table: a CSV file as it is, with texts, dates and missing values; and what becomes of it."""
 
 from __future__ import annotations
 
@@ -25,17 +25,57 @@ Columns = dict[str, Any]
 # What the label's column may be called; and a label of numbers is one of classes up to so many whole ones.
 LABELS, MOST_CLASSES = ("label", "target", "y", "class"), 20
 # Options of `slimsvm train` that go with tables.
-TAKEN = ("command", "data", "model", "test", "json", "quiet", "target", "task", "max_seconds", "n_jobs", "random_state",
-         "run", "parser", "version")  # fmt: skip
+TAKEN = ("command", "data", "model", "test", "cv", "json", "quiet", "target", "task", "max_seconds", "n_jobs",
+         "random_state", "run", "parser", "version")  # fmt: skip
 # One row in EVERY is held out where there is no --test.
 EVERY = 5
+# Rows that tell whether a file is a table.
+ROWS_LOOKED_AT = 1000
+
+
+def is_table(args: argparse.Namespace) -> bool:
+    """Whether a CSV file whose first line has names holds texts, dates or gaps beside the label, among its first rows.
+
+    Not where an option is given that does not go with tables.
+    """
+    if not (args.data.lower().endswith(".csv") and os.path.isfile(args.data)) or foreign_option(args) is not None:
+        return False
+    try:
+        with open(args.data, encoding="utf-8-sig", newline="") as file:
+            lines = [line for _, line in zip(range(ROWS_LOOKED_AT + 1), file, strict=False)]
+        rows = [row for row in csv.reader(lines, delimiter=max(",;\t", key=lines[0].count)) if row] if lines else []
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return False
+    if not rows or any(is_number(name) for name in rows[0]):
+        return False
+    names = [name.strip() for name in rows[0]]
+    usual = [name for name in names if name.lower() in LABELS] or names[-1:]
+    labels = usual if args.target is None else [args.target]
+    return any(
+        not is_number(value) for row in rows[1:] for name, value in zip(names, row, strict=False) if name not in labels
+    )
+
+
+def is_number(text: str) -> bool:
+    """Whether a field is a number as files of numbers have it."""
+    try:
+        return np.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def foreign_option(args: argparse.Namespace) -> str | None:
+    """The first option given that does not go with tables."""
+    given = (name for name, value in vars(args).items() if value != args.parser.get_default(name))
+    return next((name for name in given if name not in TAKEN), None)
 
 
 def train_table(args: argparse.Namespace) -> int:
-    """Train on a table, measure on rows held out or on ``--test``, train on all rows, save."""
-    for name, value in vars(args).items():
-        if name not in TAKEN and value != args.parser.get_default(name):
-            args.parser.error(f"--{name.replace('_', '-')} does not go with --task table")
+    """Train on a table, measure on rows held out, by ``--cv`` or on ``--test``, train on all rows, save."""
+    if (foreign := foreign_option(args)) is not None:
+        args.parser.error(f"--{foreign.replace('_', '-')} does not go with --task table")
+    if args.cv is not None and args.test is not None:
+        args.parser.error("--cv and --test both say which rows measure: give one of them")
     check_model_path(args.model)
     check_outputs([args.model], [args.data, args.test])
     columns = read_csv(args.data)
@@ -47,11 +87,13 @@ def train_table(args: argparse.Namespace) -> int:
     cls = TableClassifier if y.dtype.kind == "U" else TableRegressor
     estimator: Any = cls(**options, verbose=not (args.quiet or args.json))
     if args.test is None:
-        if len(y) < EVERY:
+        if len(y) < (args.cv or EVERY):
             raise CommandError(f"{args.data}: has {len(y)} rows, of which none can be held out: give --test FILE")
-        train, held = held_out(y)
-        tried = estimator.fit(rows_of(columns, train), y[train])
-        test = {"rows": "held out", **measures(tried, rows_of(columns, held), y[held])}
+        found = []
+        for train, held in folds_of(y, args.cv or EVERY)[: args.cv or 1]:
+            tried = estimator.fit(rows_of(columns, train), y[train])
+            found.append(measures(tried, rows_of(columns, held), y[held]))
+        test = {"rows": "held out"} | (found[0] if args.cv is None else averaged(found))
     estimator.fit(columns, y)
     estimator.label_name_ = label
     if args.test is not None:
@@ -192,12 +234,12 @@ def labels_of(values: list[str], label: str, path: str, as_numbers: bool | None 
     return numbers
 
 
-def held_out(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train on, and a fifth of all rows to measure on."""
+def folds_of(y: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each fold the rows to train on, and those to measure on."""
     is_class = y.dtype.kind == "U"
-    few = is_class and min(np.unique(y, return_counts=True)[1]) < EVERY
+    few = is_class and min(np.unique(y, return_counts=True)[1]) < n_folds
     folds: Any = StratifiedKFold if is_class and not few else KFold
-    return next(iter(folds(EVERY, shuffle=True, random_state=0).split(np.zeros(len(y)), y)))
+    return list(folds(n_folds, shuffle=True, random_state=0).split(np.zeros(len(y)), y))
 
 
 def rows_of(columns: Columns, rows: np.ndarray) -> Columns:
@@ -227,9 +269,18 @@ def measures(estimator: Any, columns: Columns, y: np.ndarray) -> dict[str, Any]:
     return found | {"is_better": bool(found["error_rate"] < found["error_of_the_largest_class"])}
 
 
+def averaged(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Measures of several folds: rows in all, and means of what all folds have."""
+    names = [name for name in found[0] if all(name in each for each in found)]
+    means = {name: float(np.mean([each[name] for each in found])) for name in names}
+    is_better = means.pop("is_better") > 0.5
+    return {"folds": len(found)} | means | {"n_rows": sum(each["n_rows"] for each in found), "is_better": is_better}
+
+
 def described(test: dict[str, Any]) -> str:
     """Measures in a line."""
-    start = f"{test['n_rows']:,} rows" + (f" {test['rows']}" if test.get("rows") == "held out" else "")
+    start = f"{test['n_rows']:,} rows" + (" held out" if test.get("rows") == "held out" else "")
+    start += f", means of {test['folds']} folds" if "folds" in test else ""
     if "error_rate" not in test:
         return (
             f"{start}: root mean squared error {test['root_mean_squared_error']:.4g}; "

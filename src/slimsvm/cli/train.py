@@ -35,7 +35,7 @@ from slimsvm.cli.model_file import (
 )
 from slimsvm.cli.output import CommandError, count, describe_error, print_fields, print_json, say, size
 from slimsvm.cli.predict import as_numbers, describe_quality, predict, quality
-from slimsvm.cli.tables import train_table
+from slimsvm.cli.tables import is_table, train_table
 from slimsvm.estimators import SVC, SVR, RankSVM, SequenceSVM
 from slimsvm.estimators._shared.automatic import ChoiceSettings
 from slimsvm.estimators.files import save as save_model
@@ -80,6 +80,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "folder of Parquet, or a pattern, 'part-*.libsvm.gz'), or name of a benchmark set")  # fmt: skip
     parser.add_argument("model", metavar="MODEL", help="file to save the model in")
     parser.add_argument("--test", metavar="FILE", help="print the error on this file too; it plays no part in training")
+    parser.add_argument(
+        "--cv",
+        type=options.folds,
+        metavar="N",
+        help="table: measure on N folds of the rows, each held out once (default: on a fifth of the rows)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no notes on standard error")
     add_reading_options(parser)
@@ -96,8 +102,9 @@ def _add_task_options(group: Any) -> None:
     group.add_argument(
         "--task",
         choices=(*ESTIMATOR_OF, "table"),
-        help="default: ranking if the rows of the file have qid:, else classification; table: a CSV file with texts, "
-        "dates and missing values as it is, whose label says whether it is classified",
+        help="default: ranking if the rows of the file have qid:, table if a CSV file with a header has texts or "
+        "missing values beside the label, else classification; table: a CSV file with texts, dates and missing values "
+        "as it is, whose label says whether it is classified",
     )
     group.add_argument(
         "--loss",
@@ -266,8 +273,14 @@ def _add_limit_options(group: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, train, save, test, report."""
+    if args.task is None and is_table(args):
+        args.task = "table"
+        if not args.quiet:
+            say(f"{args.data}: has texts, dates or missing values, so it is taken as a table (--task table)")
     if args.task == "table":
         return train_table(args)
+    if args.cv is not None:
+        args.parser.error("--cv is for --task table only")
     if args.task is None:
         args.task = usual_task(args.data)
         if args.task == "ranking" and not args.quiet:

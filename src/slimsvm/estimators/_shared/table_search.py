@@ -253,7 +253,7 @@ def _tried(parts: list[Part], verbose: int) -> tuple[dict[Recipe, Any], bool]:
             was_cut = False
     except KeyboardInterrupt:
         if not tried:
-            raise
+            raise KeyboardInterrupt("stopped before a machine was trained on all folds: there is no model") from None
     return tried, was_cut
 
 
