@@ -125,17 +125,8 @@ def test_a_fit_that_was_killed_goes_on(rows, tmp_path, capsys, monkeypatch):
     X, y = rows
     write_parquet(tmp_path / "rows.parquet", X, kind=y)
     saved, models = tmp_path / "run.slim", [tmp_path / f"{i}.slim" for i in range(2)]
-    command = [
-        "train",
-        tmp_path / "rows.parquet",
-        models[0],
-        "--label",
-        "kind",
-        *BLOCKWISE,
-        *FEW[:-1],
-        "--solver",
-        "refine",
-    ]
+    command = ["train", tmp_path / "rows.parquet", models[0], "--label", "kind", *BLOCKWISE, *FEW[:-1]]
+    command += ["--solver", "refine"]
     assert run(capsys, *command)[0] == 0
 
     written = Checkpoint.on_fit_task_end

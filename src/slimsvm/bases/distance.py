@@ -5,12 +5,12 @@ The mathematics are in `bases.reduced_set`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize
 
 from slimsvm.core.threads import run_tiles
@@ -22,8 +22,8 @@ Array = np.ndarray
 
 # Price of ‖w − ŵ‖² · mean k(x, x) beside the mean squared difference of the scores, where rows are given.
 NORM_WEIGHT = 1e-5
-# Vectors per tile of the products.
-PANEL = 64
+# Vectors per tile of the products, which threads share; all of them where there are fewer kernel values than MANY.
+PANEL, MANY = 64, 1 << 17
 # Added to the diagonal of H, scaled to ones: the first with which H has a Cholesky factor, of kernel values in a
 # precision. With less than these, rounding of single precision alone makes D negative
 # (docs/experiments/automatic_choice.md, "The distance in single precision fell below zero").
@@ -170,14 +170,12 @@ class Distance:
             for rows, values in self._blocks(source, basis, kept, keep):
                 scaled, target = values if weight == 1.0 else weight * values, source.target[rows]
 
-                def add(lo, hi, values=values, scaled=scaled, target=target, square=source.is_scored):
-                    for panel in range(lo, hi):
-                        part = slice(panel * PANEL, (panel + 1) * PANEL)
-                        T[part] += scaled[:, part].T @ target
-                        if square:
-                            H[part] += scaled[:, part].T @ values
+                def add(part, values=values, scaled=scaled, target=target, square=source.is_scored):
+                    T[part] += scaled[:, part].T @ target
+                    if square:
+                        H[part] += scaled[:, part].T @ values
 
-                self._run(add, k)
+                self._run(add, values)
         scale = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
         H /= scale * scale[:, None]
         beta = self._solve_scaled(H, T / scale[:, None]) / scale[:, None]
@@ -188,10 +186,12 @@ class Distance:
         diagonal = H.flat[:: len(H) + 1].copy()
         while self._jitters:
             H.flat[:: len(H) + 1] = diagonal + self._jitters[0]
-            try:
-                return cho_solve(cho_factor(H, lower=True, check_finite=False), T, check_finite=False)
-            except LinAlgError:
-                self._jitters = self._jitters[1:]
+            # LAPACK itself, as this is asked for in every step; it reads lines as columns, which are alike here.
+            factor, failed = dpotrf(H.T, lower=False, clean=False)
+            if not failed:
+                found: Array = dpotrs(factor, T)[0]
+                return found
+            self._jitters = self._jitters[1:]
         raise ValueError(
             "the kernel matrix of the vectors is not positive semidefinite: is the kernel an inner product?"
         )
@@ -221,21 +221,27 @@ class Distance:
         pull = folding.steepness * pull if folding.slope_is_value else pull
         products = np.multiply if self.n_outputs == 1 else np.matmul  # of one column and one line these are the same
 
-        def add(lo, hi):
-            for panel in range(lo, hi):
-                part = slice(panel * PANEL, (panel + 1) * PANEL)
-                weights = products(pull, beta[part].T)
-                if folding.slope_is_value:
-                    weights *= values[:, part]
-                else:
-                    weights *= kernel.block_with_slopes(x, basis[part], n_jobs=1)[1]
-                gradient[part] += (x.T @ weights).T
-                mass[part] += weights.sum(axis=0)
+        def add(part):
+            weights = products(pull, beta[part].T)
+            if folding.slope_is_value:
+                weights *= values[:, part]
+            else:
+                weights *= kernel.block_with_slopes(x, basis[part], n_jobs=1)[1]
+            gradient[part] += (x.T @ weights).T
+            mass[part] += weights.sum(axis=0)
 
-        self._run(add, len(basis))
+        self._run(add, values)
 
-    def _run(self, function, k: int) -> None:
-        run_tiles(function, -(-k // PANEL), self.own.kernel_rows.n_jobs)
+    def _run(self, function: Callable[[slice], None], values: Array) -> None:
+        """Call a function with tiles of vectors that cover the columns of kernel values."""
+        k = values.shape[1]
+        panel = PANEL if values.size >= MANY else k
+
+        def run(lo: int, hi: int) -> None:
+            for tile in range(lo, hi):
+                function(slice(tile * panel, (tile + 1) * panel))
+
+        run_tiles(run, -(-k // panel), self.own.kernel_rows.n_jobs)
 
 
 def _mean_square(model: KernelExpansion) -> float:

@@ -6,6 +6,7 @@ The runtime (core/predict/outputs.cc) has the same rules as loops.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -82,7 +83,7 @@ class Outputs(NamedTuple):
 
     kind: str
     classes: Array | None
-    options: dict[str, Any]  # with others that no decision reads
+    options: Mapping[str, Any]  # with others that no decision reads
     intercept: Array
     plain: Array
     calibration: Array | None

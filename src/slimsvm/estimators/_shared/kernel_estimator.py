@@ -539,7 +539,8 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
     def _kind(self) -> str:
         """The kind of decision that the fitted model makes."""
         own = vars(self)
-        return kind_of(library_name(type(self)), own, own, own.get("classes_"), len(self.model_.intercept))
+        cls: type = type(self)
+        return kind_of(library_name(cls), own, own, own.get("classes_"), len(self.model_.intercept))
 
     def _decision(self) -> Decision:
         """The rule that makes labels, decision values and probabilities of scores."""

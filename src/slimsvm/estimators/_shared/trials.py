@@ -198,7 +198,8 @@ class _Trials:
         """
         kept = Kept(self.room) if self.is_exact else None
         line = replace(self.part, kernel=kernel, kept=kept, to_compare=self.is_exact)
-        state, errors, before = None, {}, self.best.get("error", np.inf)
+        state, before = None, self.best.get("error", np.inf)
+        errors: dict[float, float] = {}
         along_C = AlongC(C_values, "values of C on rows held out", self.held.problem.verbose)
         for C in along_C:
             if is_time_over():

@@ -75,11 +75,12 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
     space = subspace(problem, kernel_rows, basis)
     rows = _Rows(space, problem.memory_limit // 2)
     seeds, own = problem.generator().integers(1, 2**62, len(pairs)), problem.settings_of(AscentSettings)
+    members = {label: np.flatnonzero(examples.labels == label) for label in np.unique(pairs).tolist()}
     u, converged = np.zeros((space.rank + 1, len(pairs))), np.zeros(len(pairs), dtype=bool)
 
     def solve(lo: int, hi: int) -> None:
         for k in range(lo, hi):
-            index = np.flatnonzero(np.isin(examples.labels, pairs[k]))
+            index = np.sort(np.concatenate([members[label] for label in pairs[k]]))
             sign = np.where(examples.labels[index] == pairs[k][0], 1.0, -1.0)
             C_of_row = problem.C * examples.weights[index]
             u[:, k], converged[k] = _two_classes(*rows.of(index), sign, C_of_row, int(seeds[k]), own)
