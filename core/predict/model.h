@@ -89,7 +89,7 @@ struct Model {
         return n_outputs;
     }
     SLIMSVM_ALWAYS_INLINE bool has_numbers() const {  // as many predictions as scores
-        return kind == Kind::COUNTS || kind == Kind::TARGETS || kind == Kind::QUANTILES;
+        return kind >= Kind::COUNTS;
     }
     SLIMSVM_ALWAYS_INLINE int64_t n_predictions() const {
         return kind == Kind::LABELS || has_numbers() ? n_outputs : 1;

@@ -52,9 +52,8 @@ bool read_kind(const Json& header, Model& model) {
     } kinds[] = {{"SVR", Kind::REGRESSION},     {"NuSVR", Kind::REGRESSION}, {"OneClassSVM", Kind::ONE_CLASS},
                  {"OrdinalSVC", Kind::ORDINAL}, {"RankSVM", Kind::RANKING},  {"SequenceSVM", Kind::SEQUENCES}};
     const Json estimator = header["estimator"], params = header["params"];
-    double quantile;
     if (estimator.is_text("SVR") && params["loss"].is_text("poisson")) return model.kind = Kind::COUNTS, true;
-    if (estimator.is_text("SVR") && params["loss"].is_text("quantile") && !params["quantile"].get(&quantile))
+    if (estimator.is_text("SVR") && params["loss"].is_text("quantile") && params["quantile"].is_array())
         return model.kind = Kind::QUANTILES, true;
     for (const auto& known : kinds)
         if (estimator.is_text(known.estimator)) return model.kind = known.kind, true;

@@ -20,8 +20,9 @@ from sklearn.preprocessing import StandardScaler
 import slimsvm
 from slimsvm import BSCA, SVC, SVR, Blocks, CrossTrainedSVC, Exact, GridSearchSVC, OneClassSVM, OrdinalSVC, Refine
 from slimsvm.core.clock import OutOfTimeError
+from slimsvm.deploy.conformal import bound, check_alpha
 from slimsvm.estimators._shared import conformal
-from slimsvm.estimators._shared.conformal import bound, check_alpha, hold_out
+from slimsvm.estimators._shared.conformal import hold_out
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -451,6 +452,28 @@ def test_files_pickles_and_threads(name, size, tmp_path):
     for other in (loaded, pickle.loads(pickle.dumps(machine)), fitted(name, calibration_size=size, n_jobs=2)[0]):
         np.testing.assert_array_equal(other.nonconformity_, machine.nonconformity_)
         np.testing.assert_array_equal(predicted(other, NEW), predicted(machine, NEW))
+    without_training_code = slimsvm.load_predictor(tmp_path / "m.slim")
+    for alpha in (0.03, 0.2):
+        found, own = predicted(without_training_code, NEW, alpha), predicted(machine, NEW, alpha)
+        assert found.dtype == own.dtype
+        if own.dtype == bool:  # scores differ by rounding
+            assert np.mean(found != own) < 0.003
+            own = machine.predict_set(NEW, alpha, class_conditional=True)
+            assert np.mean(without_training_code.predict_set(NEW, alpha, class_conditional=True) != own) < 0.003
+        else:
+            np.testing.assert_allclose(found, own, atol=0.02 if own.ndim == 1 else 1e-5)
+
+
+def test_predictors_promise_what_their_file_does(tmp_path):
+    SVC(probability=True).fit(X, TWO).save(tmp_path / "m.slim")
+    predictor = slimsvm.load_predictor(tmp_path / "m.slim")
+    assert not any(hasattr(predictor, name) for name in ("predict_set", "predict_interval", "p_values"))
+    counts = SVR(loss="poisson", calibration_size=0.25).fit(X, np.maximum(np.round(VALUE), 0.0))
+    counts.save(tmp_path / "m.slim")
+    predictor = slimsvm.load_predictor(tmp_path / "m.slim")
+    np.testing.assert_allclose(predictor.predict_interval(NEW), counts.predict_interval(NEW), atol=1e-5)
+    with pytest.raises(ValueError, match="alpha must be a number in"):
+        predictor.predict_interval(NEW, alpha=1.0)
 
 
 def test_many_rows_leave_a_small_file(tmp_path):

@@ -151,6 +151,10 @@ class Decision:
         """Probabilities (n, n_classes) of the classes, or (n, n_labels) that a row has the labels."""
         raise ValueError("probabilities are those of a calibrated classifier")
 
+    def misfit(self, scores: Array) -> Array:
+        """How badly each class fits, (n, n_classes); scores of ordered classes are less each threshold."""
+        raise ValueError("misfits are those of classes")
+
 
 class Counts(Decision):
     """Exponentials of the scores."""
@@ -197,6 +201,10 @@ class Binary(Decision):
         """Of the first class and the second, which has more than 1/2 where its score is positive."""
         return self.f.both_sides(self.f.log_odds(scores, self.model.calibration, keeps_sign=True))
 
+    def misfit(self, scores: Array) -> Array:
+        """How far the score is on the wrong side."""
+        return np.column_stack([scores[:, 0], -scores[:, 0]])
+
 
 class Classes(Decision):
     """A score for each class: the greatest one's, the first of equals."""
@@ -222,6 +230,11 @@ class Classes(Decision):
         """Coupled from the odds of every pair of classes."""
         log_odds = self.f.log_odds(self.pair_scores(scores), self.model.calibration, keeps_sign=False)
         return self.f.coupled(log_odds, self.n_classes)
+
+    def misfit(self, scores: Array) -> Array:
+        """The probability of the others."""
+        found: Array = 1.0 - self.probabilities(scores)
+        return found
 
 
 class Pairs(Classes):
@@ -310,6 +323,11 @@ class Ordinal(Decision):
         above = self.f.less(scores, np.sort(self.model.plain))
         log_odds = self.f.log_odds(above, self.model.calibration, keeps_sign=self.n_classes == 2)
         return self.f.between(self.f.logistic(log_odds), self.n_classes)
+
+    def misfit(self, scores: Array) -> Array:
+        """How far the score is outside of the class's thresholds: sets have no gaps so."""
+        none = np.full((len(scores), 1), -np.inf)
+        return np.maximum(np.hstack([none, -scores]), np.hstack([scores, none]))
 
 
 DECISIONS: dict[str, type[Decision]] = {

@@ -75,6 +75,8 @@ class PlainModel:
     calibration : float64 ndarray of shape (n_columns, 4) or None, default=None
         What makes probabilities of scores: (u, w, c, b) of `slimsvm.deploy.decisions.OfArrays.log_odds` for the score
         of two classes, each pair of several, each label, or all thresholds of ordered classes alike.
+    nonconformity, nonconformity_classes : ndarrays of shape (n,) or None, default=None
+        How badly rows fitted that nothing was learned from, ascending, and places of their classes.
 
     Examples
     --------
@@ -101,6 +103,8 @@ class PlainModel:
     feature_names: list[str] | None = None
     columns: tuple[Array, int] | None = None
     calibration: Array | None = None
+    nonconformity: Array | None = None
+    nonconformity_classes: Array | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -304,9 +308,13 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         scaling=read_scaling(arrays, fitted["n_features_in_"]) if "scaling" in header else None,
         feature_names=_feature_names(header),
         calibration=read_calibration(header, arrays),
+        nonconformity=arrays.get("nonconformity"),
+        nonconformity_classes=arrays.get("nonconformity_classes"),
     )
     if model.scaling is not None and (model.kind == "sequences" or kernel.form == "columns"):
         raise ValueError(f"there is no scaling for {model.kind}, kernel {kernel.name}")
+    if model.nonconformity is not None:
+        check_nonconformity(arrays)
     _check_shapes(model, arrays)
     return _with_weights(model, arrays) if kernel.has_weights else model
 
@@ -366,6 +374,17 @@ def read_calibration(header: dict[str, Any], arrays: dict[str, Array]) -> Array 
     if not is_right:
         raise ValueError(f"calibration must be {n_lines} lines of 4 finite numbers, the first three >= 0")
     return found
+
+
+def check_nonconformity(arrays: dict[str, Array]) -> None:
+    """Raise a ValueError where a file's rows that were held out are not in order, or of no class."""
+    found, classes = arrays["nonconformity"], arrays.get("classes")
+    if not (found[:-1] <= found[1:]).all() or np.isnan(found).any():
+        raise ValueError("nonconformity must be ascending")
+    if classes is not None:
+        codes = arrays["nonconformity_classes"]
+        if codes.shape != found.shape or codes.max(initial=0) >= len(classes):
+            raise ValueError(f"nonconformity_classes must be a class, of {len(classes)}, for each of {len(found)} rows")
 
 
 def _check_shapes(model: PlainModel, arrays: dict[str, Array]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.deploy.conformal import check_alpha, intervals_of, p_values_of, sets_of
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows, sequences_of
@@ -33,7 +34,8 @@ def load_predictor(path: Any) -> Predictor:
     -------
     Predictor
         It has ``predict`` and ``decision_function`` as the estimator has them, ``predict_proba`` if it was fitted with
-        ``probability=True``, and ``classes_`` if there are any.
+        ``probability=True``, ``predict_set``, ``predict_interval`` or ``p_values`` if it was with ``calibration_size``,
+        and ``classes_`` if there are any.
         Scores are computed in float64. A float32 estimator's scores differ by its rounding: by at most 5e-6 of
         the largest score, unless coefficients are so much larger than scores that they cancel.
 
@@ -56,11 +58,19 @@ def load_predictor(path: Any) -> Predictor:
     """
     model = read_plain_model(path, by_columns=True)
     with damage_named(f"{path}: not a model this version knows"):
-        kind = PREDICTORS[model.kind] if model.calibration is None else CalibratedPredictor
-        predictor = kind(model)
+        predictor = class_of(model)(model)
         if predictor.n_features_in_ <= TRIED_FEATURES:
             try_row(predictor.predict, np.zeros((1, predictor.n_features_in_)), model.kind == "sequences")
         return predictor
+
+
+def class_of(model: PlainModel) -> type[Predictor]:
+    """The predictor that has the methods of the model's estimator."""
+    if model.nonconformity is None:
+        return PREDICTORS[model.kind] if model.calibration is None else CalibratedPredictor
+    if model.classes is not None:
+        return SetPredictor if model.calibration is None else CalibratedSetPredictor
+    return PValuePredictor if model.kind == "one class" else IntervalPredictor
 
 
 def try_row(predict: Callable[[Any], Any], row: Any, is_sequence: bool) -> None:
@@ -179,6 +189,68 @@ class CalibratedPredictor(ScoringPredictor):
         float64 ndarray of shape (n_samples, n_classes), or (n_samples, n_labels) of an indicator matrix
         """
         return self._decision.probabilities(self._scores(X))
+
+
+class SetPredictor(ScoringPredictor):
+    """A classifier that was fitted with ``calibration_size``."""
+
+    def predict_set(self, X: Any, alpha: float = 0.1, class_conditional: bool = False) -> Array:
+        """Sets of classes, as the estimator has them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a sparse matrix
+        alpha : float, default=0.1
+        class_conditional : bool, default=False
+
+        Returns
+        -------
+        bool ndarray of shape (n_samples, n_classes)
+        """
+        check_alpha(alpha)
+        scores, model = self._scores(X), self._model
+        misfit = self._decision.misfit(scores - np.sort(model.plain) if model.kind == "ordinal" else scores)
+        return sets_of(misfit, model.nonconformity, model.nonconformity_classes if class_conditional else None, alpha)
+
+
+class CalibratedSetPredictor(SetPredictor, CalibratedPredictor):
+    """One that was fitted with both, or whose sets come of probabilities."""
+
+
+class IntervalPredictor(Predictor):
+    """A regression that was fitted with ``calibration_size``."""
+
+    def predict_interval(self, X: Any, alpha: float = 0.1) -> Array:
+        """Intervals, as the estimator has them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a sparse matrix
+        alpha : float, default=0.1
+
+        Returns
+        -------
+        float64 ndarray of shape (n_samples, 2)
+        """
+        least = 0.0 if self._model.kind == "counts" else -np.inf
+        return intervals_of(self.predict(X), self._model.nonconformity, alpha, least)
+
+
+class PValuePredictor(ScoringPredictor):
+    """A novelty detector that was fitted with ``calibration_size``."""
+
+    def p_values(self, X: Any) -> Array:
+        """p-values, as the estimator has them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a sparse matrix
+
+        Returns
+        -------
+        float64 ndarray of shape (n_samples,)
+        """
+        return p_values_of(-self._scores(X)[:, 0], self._model.nonconformity)
 
 
 class SequencesPredictor(ScoringPredictor):

@@ -114,11 +114,6 @@ class OrdinalSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         task = Ordinal(len(self.classes_))
         return task, task.encode(codes, weights), 0.0
 
-    def _misfit(self, scores: Array) -> Array:
-        """How far scores less each threshold are outside of the classes, whose sets have no gaps so."""
-        none = np.full((len(scores), 1), -np.inf)
-        return np.maximum(np.hstack([none, -scores]), np.hstack([scores, none]))
-
     @property
     def thresholds_(self) -> Array:
         """θ_j: f(x) above it means a class after the j-th."""

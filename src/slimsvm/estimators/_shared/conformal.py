@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from slimsvm.core.clock import OutOfTimeError, no_limit
+from slimsvm.deploy.conformal import check_alpha, ends_of, intervals_of, p_values_of, sets_of
 from slimsvm.estimators._shared.calibrating import FEW_ROWS, scores_of
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
@@ -125,22 +126,6 @@ def scores_held_out(fit: Fit, problem: Problem, held: HeldOut) -> tuple[Array, A
         return scores_of(fit, problem, held.X[few]), held.y[few]
 
 
-# -- the order statistic ----------------------------------------------------------------------------------------------
-
-
-def check_alpha(alpha: Any) -> Fraction:
-    """Check that alpha is a number in (0, 1); as the decimal that is written."""
-    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
-        raise ValueError(f"alpha must be a number in (0, 1), found {alpha!r}")
-    return Fraction(str(float(alpha)))
-
-
-def bound(ascending: Array, alpha: Fraction) -> float:
-    """The ⌈(m + 1)(1 − α)⌉-th of m ascending numbers; infinity where there are too few."""
-    place = math.ceil((len(ascending) + 1) * (1 - alpha))
-    return float(ascending[place - 1]) if place <= len(ascending) else np.inf
-
-
 # -- the estimators ---------------------------------------------------------------------------------------------------
 
 
@@ -203,15 +188,8 @@ class PredictsSets(Conformal):
     def _sets_need_odds(self: Any) -> bool:
         return len(self.classes_) > 2
 
-    def _misfit(self: Any, scores: Array) -> Array:
-        """How badly each class fits scores, shape (n, n_classes)."""
-        if len(self.classes_) == 2:
-            return np.column_stack([scores[:, 0], -scores[:, 0]])
-        misfit: Array = 1.0 - self._decision().probabilities(scores)
-        return misfit
-
     def _nonconformity(self: Any, scores: Array, labels: Array) -> Array:
-        found: Array = self._misfit(scores)[np.arange(len(labels)), codes_of(self.classes_, labels)]
+        found: Array = self._decision().misfit(scores)[np.arange(len(labels)), codes_of(self.classes_, labels)]
         return found
 
     @available_if(has_guarantee)
@@ -264,21 +242,12 @@ class PredictsSets(Conformal):
         array([[1, 0, 0],
                [0, 1, 1]])
         """
-        share = check_alpha(alpha)
+        check_alpha(alpha)
         self._check_conformed()
-        if class_conditional:
-            own = [self.nonconformity_[self.nonconformity_classes_ == c] for c in range(len(self.classes_))]
-            limit: Any = np.array([bound(ascending, share) for ascending in own])
-        else:
-            limit = bound(self.nonconformity_, share)
         scores, thresholds = self._scores(X), self.model_.plain
-        found: Array = self._misfit(scores - np.sort(thresholds) if len(thresholds) else scores) <= limit
-        return found
-
-
-def ends_of(predicted: Array) -> tuple[Array, Array]:
-    """Where intervals begin and end before they are widened: the prediction, or the outer ones of several quantiles."""
-    return (predicted, predicted) if predicted.ndim == 1 else (predicted[:, 0], predicted[:, -1])
+        misfit = self._decision().misfit(scores - np.sort(thresholds) if len(thresholds) else scores)
+        codes = self.nonconformity_classes_ if class_conditional else None
+        return sets_of(misfit, self.nonconformity_, codes, alpha)
 
 
 class PredictsIntervals(Conformal):
@@ -342,12 +311,10 @@ class PredictsIntervals(Conformal):
         >>> SVR(calibration_size=0.25).fit(X[:300], y[:300]).predict_interval([[0.0]], alpha=0.1).round(1)
         array([[-0.3,  0.3]])
         """
-        share = check_alpha(alpha)
+        check_alpha(alpha)
         self._check_conformed()
-        half = bound(self.nonconformity_, share)
-        low, high = ends_of(self.predict(X))
         least = 0.0 if self._task(1).has_log_link else -np.inf  # counts are none below 0
-        return np.column_stack([np.maximum(low - half, least), high + half])
+        return intervals_of(self.predict(X), self.nonconformity_, alpha, least)
 
 
 class PredictsPValues(Conformal):
@@ -402,7 +369,4 @@ class PredictsPValues(Conformal):
         array([1.  , 0.01])
         """
         self._check_conformed()
-        own = self.nonconformity_
-        n_nearer = np.searchsorted(own, -self._scores(X)[:, 0], side="left")
-        found: Array = (1 + len(own) - n_nearer) / (1 + len(own))
-        return found
+        return p_values_of(-self._scores(X)[:, 0], self.nonconformity_)

@@ -14,7 +14,14 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.deploy.decisions import multi_class_of
-from slimsvm.deploy.plain_model import PlainModel, check_feature_names, check_parts, plain_model, read_calibration
+from slimsvm.deploy.plain_model import (
+    PlainModel,
+    check_feature_names,
+    check_nonconformity,
+    check_parts,
+    plain_model,
+    read_calibration,
+)
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
 from slimsvm.deploy.rows import Scaling, read_scaling
 from slimsvm.estimators._shared.calibrating import Seen
@@ -193,14 +200,10 @@ def _unpack_nonconformity(estimator: Any, arrays: dict[str, np.ndarray]) -> None
         raise ValueError("guarantee_ and nonconformity go together")
     if "nonconformity" not in arrays:
         return
-    found, classes = arrays["nonconformity"], getattr(estimator, "classes_", None)
-    if not (found[:-1] <= found[1:]).all() or np.isnan(found).any():
-        raise ValueError("nonconformity must be ascending")
-    estimator.nonconformity_ = found
-    if classes is not None:
-        codes = estimator.nonconformity_classes_ = arrays["nonconformity_classes"]
-        if codes.shape != found.shape or codes.max(initial=0) >= len(classes):
-            raise ValueError(f"nonconformity_classes must be a class, of {len(classes)}, for each of {len(found)} rows")
+    check_nonconformity(arrays)
+    estimator.nonconformity_ = arrays["nonconformity"]
+    if hasattr(estimator, "classes_"):
+        estimator.nonconformity_classes_ = arrays["nonconformity_classes"]
 
 
 def _check_fitted(name: str, value: Any, n_features: int) -> None:

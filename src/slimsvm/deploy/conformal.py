@@ -1,0 +1,56 @@
+"""Sets, intervals and p-values of rows, by how badly rows fitted that nothing was learned from.
+
+`slimsvm.estimators._shared.conformal` says why they are right.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+
+def check_alpha(alpha: Any) -> Fraction:
+    """Check that alpha is a number in (0, 1); as the decimal that is written."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
+        raise ValueError(f"alpha must be a number in (0, 1), found {alpha!r}")
+    return Fraction(str(float(alpha)))
+
+
+def bound(ascending: Array, alpha: Fraction) -> float:
+    """The ⌈(m + 1)(1 − α)⌉-th of m ascending numbers; infinity where there are too few."""
+    place = math.ceil((len(ascending) + 1) * (1 - alpha))
+    return float(ascending[place - 1]) if place <= len(ascending) else np.inf
+
+
+def sets_of(misfit: Array, ascending: Array, codes: Array | None, alpha: Any) -> Array:
+    """Whether each class fits no worse than the bound, or, where rows have ``codes``, than that of its own rows."""
+    share = check_alpha(alpha)
+    if codes is None:
+        return misfit <= bound(ascending, share)
+    found: Array = misfit <= np.array([bound(ascending[codes == c], share) for c in range(misfit.shape[1])])
+    return found
+
+
+def intervals_of(predicted: Array, ascending: Array, alpha: Any, least: float) -> Array:
+    """Where intervals begin, at ``least`` or above, and end."""
+    half = bound(ascending, check_alpha(alpha))
+    low, high = ends_of(predicted)
+    return np.column_stack([np.maximum(low - half, least), high + half])
+
+
+def ends_of(predicted: Array) -> tuple[Array, Array]:
+    """Where intervals begin and end before they are widened: the prediction, or the outer ones of several quantiles."""
+    return (predicted, predicted) if predicted.ndim == 1 else (predicted[:, 0], predicted[:, -1])
+
+
+def p_values_of(outside: Array, ascending: Array) -> Array:
+    """Shares of rows, the new one among them, that are as far outside, or farther."""
+    n_nearer = np.searchsorted(ascending, outside, side="left")
+    found: Array = (1 + len(ascending) - n_nearer) / (1 + len(ascending))
+    return found
