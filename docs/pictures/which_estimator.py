@@ -36,8 +36,8 @@ THEN = (
     ("rows arrive in chunks", 'solver="bsgd", partial_fit', "gallery/large/streams.html"),
 )
 
-WIDTH, LINE, BOX = 600, 46, 34
-LEFT, RIGHT = (10, 262), (318, 272)  # where boxes begin, and how wide they are
+WIDTH, LINE, BOX = 614, 46, 34
+LEFT, RIGHT = (4, 262), (306, 304)  # where boxes begin, and how wide they are
 
 # A page of the documentation has the variables; elsewhere the colours behind them hold.
 STYLE = """

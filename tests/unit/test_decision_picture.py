@@ -12,6 +12,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_the_picture_is_what_its_script_draws():
     drawn = runpy.run_path(str(DOCS / "pictures" / "which_estimator.py"))
     assert drawn["PICTURE"].read_text(encoding="utf-8") == drawn["picture"]()
+    longest = max(len(answer) for _, answer, _ in drawn["FIRST"] + drawn["THEN"])
+    assert 10 + longest * 0.6 * 13 + 10 <= drawn["RIGHT"][1]  # letters of 13 pixels are 0.6 of that wide
 
 
 def test_every_answer_leads_to_a_page():
