@@ -191,6 +191,12 @@ class CalibratedPredictor(ScoringPredictor):
         return self._decision.probabilities(self._scores(X))
 
 
+def nonconformity_of(model: PlainModel) -> Array:
+    """The nonconformity of the rows held out, which the model of such a predictor has."""
+    assert model.nonconformity is not None
+    return model.nonconformity
+
+
 class SetPredictor(ScoringPredictor):
     """A classifier that was fitted with ``calibration_size``."""
 
@@ -210,7 +216,9 @@ class SetPredictor(ScoringPredictor):
         check_alpha(alpha)
         scores, model = self._scores(X), self._model
         misfit = self._decision.misfit(scores - np.sort(model.plain) if model.kind == "ordinal" else scores)
-        return sets_of(misfit, model.nonconformity, model.nonconformity_classes if class_conditional else None, alpha)
+        return sets_of(
+            misfit, nonconformity_of(model), model.nonconformity_classes if class_conditional else None, alpha
+        )
 
 
 class CalibratedSetPredictor(SetPredictor, CalibratedPredictor):
@@ -233,7 +241,7 @@ class IntervalPredictor(Predictor):
         float64 ndarray of shape (n_samples, 2)
         """
         least = 0.0 if self._model.kind == "counts" else -np.inf
-        return intervals_of(self.predict(X), self._model.nonconformity, alpha, least)
+        return intervals_of(self.predict(X), nonconformity_of(self._model), alpha, least)
 
 
 class PValuePredictor(ScoringPredictor):
@@ -250,7 +258,7 @@ class PValuePredictor(ScoringPredictor):
         -------
         float64 ndarray of shape (n_samples,)
         """
-        return p_values_of(-self._scores(X)[:, 0], self._model.nonconformity)
+        return p_values_of(-self._scores(X)[:, 0], nonconformity_of(self._model))
 
 
 class SequencesPredictor(ScoringPredictor):
