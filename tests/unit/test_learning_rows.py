@@ -35,7 +35,7 @@ def data():
 def fitted(X, y, estimator=SVC, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        options = {"max_basis": 12, "random_state": 0, "max_iter": 5, "gamma": 0.4} | options
+        options = {"solver": "refine", "max_basis": 12, "random_state": 0, "max_iter": 5, "gamma": 0.4} | options
         return estimator(**options).fit(X, y)
 
 
@@ -61,7 +61,7 @@ def test_the_same_bits_wherever_the_rows_are(options, data, tmp_path):
 def test_objective_and_bound_are_those_of_all_rows(weighted, data):
     X, y = data
     weights = np.random.default_rng(1).choice([0.5, 1.0, 3.0], N) if weighted else np.ones(N)
-    clf = SVC(max_basis=12, random_state=0, gamma=0.4, C=2.0, max_seconds=60).fit(X, y, weights)
+    clf = SVC(solver="refine", max_basis=12, random_state=0, gamma=0.4, C=2.0, max_seconds=60).fit(X, y, weights)
     K = naive.kernel_matrix(RBF(0.4), clf.basis_vectors_, clf.basis_vectors_)
     scores = naive.kernel_matrix(RBF(0.4), X, clf.basis_vectors_) @ clf.basis_coef_ + clf.intercept_
     hinge = np.maximum(0.0, 1.0 - np.where(y == 1, 1.0, -1.0) * scores[:, 0])

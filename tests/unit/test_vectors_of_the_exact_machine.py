@@ -158,8 +158,19 @@ def test_a_wrong_number_is_refused():
         SVC(solver=Compact(learn_metric=True, max_basis=5)).fit(X, y)
 
 
-def test_rows_of_blocks_have_the_same_bits(fitted):
+@pytest.mark.parametrize("n_classes", [2, 10])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_iter", [-1, 5])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_rows_on_disk_and_blocks_have_the_same_bits(n_classes, dtype, max_iter, tmp_path):
     X, y, *_ = digits()
+    X, y = X.astype(dtype), y % n_classes
+    np.save(tmp_path / "rows.npy", X)
+    settings = {"max_basis": 30, "random_state": 0, "max_iter": max_iter}
+    one = SVC(**settings).fit(X, y)
+    assert type(one.solver_) is Compact
     parts = Blocks([lambda lo=lo: X[lo : lo + 200] for lo in range(0, 600, 200)])
-    clf = SVC(max_basis=30, random_state=0).fit(parts, y)
-    np.testing.assert_array_equal(clf.basis_coef_, fitted.basis_coef_)
+    for rows in (parts, np.load(tmp_path / "rows.npy", mmap_mode="r")):
+        other = SVC(**settings).fit(rows, y)
+        np.testing.assert_array_equal(other.basis_vectors_, one.basis_vectors_)
+        np.testing.assert_array_equal(other.basis_coef_, one.basis_coef_)

@@ -172,10 +172,10 @@ class Compact(Solver):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
         check_number("max_extra_error", self.max_extra_error, "a number >= 0")
         check_number("search_factor", self.search_factor, "a positive number", positive=True)
-        if self.max_basis is not None and not problem.rows.has_random_access:
-            # The same bits as of these rows in memory, which the exact machine needs.
+        if self.max_basis is not None and not problem.rows.in_memory:
+            # The same bits as of these rows in memory, which the exact machine of blocks needs.
             rows = problem.rows.slice(0, problem.rows.n_rows, problem.rows.exact_dtype)
-            problem = replace(problem, rows=as_rows(rows))
+            problem = replace(problem, rows=as_rows(rows if is_sparse(rows) else np.array(rows)))
         check_loss(self, problem)
         check_needs("Compact", problem, RANDOM_ACCESS, *NEEDS)
         if self.max_basis is None:
