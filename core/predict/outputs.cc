@@ -54,17 +54,9 @@ void sort(const double* raw, int64_t n, double* out) {
     }
 }
 
-// What is predicted of several numbers, or of counts.
-void write_numbers(const Model& model, const double* raw, double* out) {
-    if (model.kind == Kind::QUANTILES) return sort(raw, model.n_outputs, out);
-    for (int64_t c = 0; c < model.n_outputs; ++c) out[c] = model.kind == Kind::COUNTS ? __builtin_exp(raw[c]) : raw[c];
-}
-
 void write_scores(const Model& model, const double* raw, double* scratch, double* out) {
     const int64_t k = model.n_labels;
-    if (model.has_numbers()) {
-        write_numbers(model, raw, out);
-    } else if (model.kind == Kind::ONE_CLASS) {
+    if (model.kind == Kind::ONE_CLASS) {
         *out = distance_inside(model, *raw);
     } else if (model.kind == Kind::ORDINAL) {
         add_up(model, *raw, scratch);
@@ -109,12 +101,13 @@ void write_prediction(const Model& model, const double* raw, double* scratch, do
             *out = double(greatest(scratch, k));
             break;
         case Kind::COUNTS:
-        case Kind::TARGETS:
+            for (int64_t c = 0; c < model.n_outputs; ++c) out[c] = __builtin_exp(raw[c]);
+            break;
         case Kind::QUANTILES:
-            write_numbers(model, raw, out);
+            sort(raw, model.n_outputs, out);
             break;
         default:
-            *out = *raw;
+            memcpy(out, raw, size_t(model.n_outputs) * sizeof *out);
     }
 }
 
@@ -204,6 +197,7 @@ void write_probabilities(const Model& model, const double* raw, double* scratch,
 }  // namespace
 
 void write_answer(const Model& model, Answer answer, const double* raw, double* scratch, double* out) {
+    if (model.has_numbers()) answer = Answer::PREDICTION;  // which has the place of scores
     const auto write = answer == Answer::SCORES       ? write_scores
                        : answer == Answer::PREDICTION ? write_prediction
                                                       : write_probabilities;

@@ -1,6 +1,5 @@
 // Scores rows by a model of slimsvm, in a browser or in Node, by the C runtime compiled to WebAssembly.
-const KINDS = ["binary", "classes", "pairs", "labels", "regression", "one class", "ordinal", "ranking", "sequences",
-  "counts", "targets", "quantiles"];
+const KINDS = "binary,classes,pairs,labels,regression,one class,ordinal,ranking,sequences,counts,targets,quantiles".split(",");
 const OF_ARRAYS = new Set(["labels", "targets", "quantiles"]);
 const OF_LABELS = new Set(["binary", "classes", "pairs", "ordinal", "sequences"]);
 const ROWS_BYTES = 56, TYPE = 12, N_ROWS = 24, N_FEATURES = 32, LENGTHS = 40, N_SEQUENCES = 48;
