@@ -337,6 +337,26 @@ def test_predict_with_scores(capsys, tmp_path, files, board):
     )
 
 
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_predict_with_a_guarantee(capsys, tmp_path, board, task):
+    """Sets of classes as 0 and 1, or both ends of intervals, below a line of names."""
+    X, table, model = board[0], tmp_path / "table.csv", tmp_path / "m.slim"
+    labels = np.array(["a", "b"])[np.digitize(X[:, 0], [0.8])] if task == "classification" else X[:, 0]
+    write_csv(table, X, labels)
+    command = ["train", str(table), str(model), "--quiet", "--gamma", "5", "--task", task, "--calibration-size", "0.25"]
+    assert main(command) == 0
+    estimator, X = slimsvm.load(model), pd.DataFrame(X, columns=slimsvm.load(model).feature_names_in_)
+    assert estimator.calibration_size == 0.25
+    capsys.readouterr()
+    first, *rows = predictions(capsys, model, table, "--alpha", "0.2")
+    is_class = task == "classification"
+    assert first == ("label\ta\tb" if is_class else "label\tlow\thigh")
+    expected = estimator.predict_set(X, 0.2) if is_class else estimator.predict_interval(X, 0.2)
+    np.testing.assert_array_equal([[float(cell) for cell in row.split("\t")[1:]] for row in rows], expected)
+    report = run_json(capsys, "predict", model, table, "--alpha", "0.2")
+    np.testing.assert_array_equal(report["promised"], expected)
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], ["high", "low", "middle"]])
 def test_predict_with_probabilities(capsys, tmp_path, board, labels):
     """Below a line of names; the model is that without them, and `info` knows them."""

@@ -151,6 +151,14 @@ def test_scores_of_a_regression_are_its_predictions(capsys, here):
     assert fail(capsys, "predict numbers.slim good.txt --scores") == said
 
 
+def test_guarantees_that_a_model_does_not_have(capsys, here):
+    for name in ("good.slim", "numbers.slim"):
+        found = fail(capsys, f"predict {name} good.txt --alpha 0.1")
+        assert found.startswith(f"{name}: the model has no sets or intervals: train it with `slimsvm train --calibr")
+    said = "--calibration-size is for --task classification and regression only"
+    assert fail(capsys, "train good.txt m.slim --task ranking --calibration-size 0.2", code=2).endswith(said)
+
+
 def test_probabilities_that_a_model_does_not_have(capsys, here):
     found = fail(capsys, "predict good.slim good.txt --probabilities")
     assert found.startswith("good.slim: the model has no probabilities: train it with `slimsvm train --probabilities`")

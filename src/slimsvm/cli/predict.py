@@ -3,8 +3,8 @@
 DATA is a file in a format of `slimsvm train`, with or without labels (LIBSVM text always has a label at the start of a
 line; give --unlabelled for sequences without labels), or the name of a benchmark set, whose test part is used. For a
 ranking each line is a score: sort the rows of a query by falling score. Sequences have an empty line between them. With
---probabilities the first line has the names of the columns. If DATA has labels, the error is reported too, on standard
-error or in the JSON object.
+--probabilities and --alpha the first line has the names of the columns. If DATA has labels, the error is reported too,
+on standard error or in the JSON object.
 """
 
 from __future__ import annotations
@@ -47,6 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="classification: add the probability of each class after each label, separated by tabs, below a line with "
         "their names; for models of train --probabilities",
     )
+    values.add_argument(
+        "--alpha",
+        type=float,
+        metavar="A",
+        help="add a set of classes, 1 for each class in it, or where an interval begins and ends: right with a "
+        "probability of at least 1 - A; for models of train --calibration-size",
+    )
     parser.add_argument("--unlabelled", action="store_true", help="sequences: DATA has no column of labels")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.add_argument("--quiet", action="store_true", help="no progress and no error rate on standard error")
@@ -59,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
     check_outputs([args.output], [args.model, args.data])
     model = load(args.model)
     if isinstance(model, TableEstimator):
+        if args.alpha is not None:
+            raise CommandError(f"{args.model}: --alpha is for rows of numbers, found {type(model).__name__}")
         put_out(args, *predictions_of(model, args))
         return 0
     scalers, estimator, trained = steps_of(model)
@@ -67,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"{args.model}: --scores is for classification, this model predicts numbers")
     if args.probabilities:
         check_probabilities(estimator, args.model)
+    if args.alpha is not None:
+        check_guarantee(estimator, args.model)
     part = read_form(form_of(estimator), args.data, args, trained, labels_needed=False, test=True)
     part = scaled(part, scalers)
     if part.y is not None and not hasattr(estimator, "classes_"):
@@ -79,7 +90,11 @@ def run(args: argparse.Namespace) -> int:
             values = estimator.decision_function(part.X, **keywords).reshape(part.n_rows, -1)
         elif args.probabilities:
             values = estimator.predict_proba(part.X)
-    head = ["label", *estimator.classes_.tolist()] if args.probabilities else None
+        elif args.alpha is not None:
+            values = promised(estimator, part.X, args.alpha)
+    head = None
+    if args.probabilities or args.alpha is not None:
+        head = ["label", *(estimator.classes_.tolist() if hasattr(estimator, "classes_") else ["low", "high"])]
     report: dict[str, Any] = {"model": args.model, "data": part.name, "n_rows": part.n_rows}
     report |= measure(estimator, part, predicted)
     if not args.quiet and not args.json and len(report) > 3:
@@ -103,7 +118,8 @@ def put_out(
     elif args.json:
         report["predictions"] = predicted
         if values is not None:
-            report["probabilities" if args.probabilities else "scores"] = values
+            names = {"probabilities": args.probabilities, "promised": args.alpha is not None, "scores": True}
+            report[next(name for name, is_asked in names.items() if is_asked)] = values
     else:
         sys.stdout.writelines(lines(predicted, values, lengths, head))
     if args.json:
@@ -119,6 +135,22 @@ def check_probabilities(estimator: Any, path: str) -> None:
             f"{path}: the model has no probabilities: train it with `slimsvm train --probabilities`, or in Python with "
             "probability=True"
         )
+
+
+def check_guarantee(estimator: Any, path: str) -> None:
+    """Refuse models without sets and intervals; say which have them."""
+    if not (hasattr(estimator, "predict_set") or hasattr(estimator, "predict_interval")):
+        raise CommandError(
+            f"{path}: the model has no sets or intervals: train it with `slimsvm train --calibration-size 0.2`, or in "
+            "Python with calibration_size=0.2"
+        )
+
+
+def promised(estimator: Any, X: Any, alpha: float) -> np.ndarray:
+    """Sets of classes, as 0 and 1, or intervals."""
+    if hasattr(estimator, "predict_set"):
+        return estimator.predict_set(X, alpha).astype(np.int64)
+    return estimator.predict_interval(X, alpha)
 
 
 def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:

@@ -52,8 +52,8 @@ EPSILON = SVR().epsilon
 ESTIMATOR_OF: dict[str, Any] = {"classification": SVC, "regression": SVR, "ranking": RankSVM, "sequence": SequenceSVM}
 # Options that are for some tasks only.
 TAKEN = {
-    "classification": ("class_weight", "loss", "probability"),
-    "regression": ("epsilon", "loss"),
+    "classification": ("class_weight", "loss", "probability", "calibration_size"),
+    "regression": ("epsilon", "loss", "calibration_size"),
     "ranking": ("loss",),
     "sequence": ("loss", "window"),
 }
@@ -118,6 +118,13 @@ def _add_task_options(group: Any) -> None:
         action="store_true",
         default=None,
         help="classification: calibrate probabilities, for predict --probabilities and exports; scores stay the same",
+    )
+    group.add_argument(
+        "--calibration-size",
+        type=options.literal,
+        metavar="S",
+        help="classification, regression: share or number of rows that nothing is learned from, for predict --alpha "
+        "(out-of-fold: none)",
     )
     group.add_argument(
         "--window",
@@ -329,7 +336,7 @@ def make_estimator(args: argparse.Namespace) -> Any:
     if args.solver == "auto":
         params["max_basis"] = getattr(args, "max_basis", None)
     given = {"class_weight": args.class_weight, "epsilon": args.epsilon, "loss": args.loss, "window": args.window}
-    given["probability"] = args.probability
+    given |= {"probability": args.probability, "calibration_size": args.calibration_size}
     if args.scale is not None and args.task == "sequence":
         args.parser.error("--scale is for rows of numbers, --task sequence has words")
     taken = TAKEN[args.task]
