@@ -2,11 +2,13 @@
 
 import os
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy.interpolate import BSpline
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -18,11 +20,13 @@ import slimsvm
 from slimsvm import TableClassifier, TableRegressor
 from slimsvm.core import clock
 from slimsvm.estimators._shared import table_search
+from slimsvm.estimators._shared.conformal import bound
 from slimsvm.estimators._shared.table_additive import LEAST_SPREAD, UNIT, additive_models, splines
 from slimsvm.estimators._shared.table_goals import ClassGoal, NumberGoal
-from slimsvm.estimators._shared.table_search import greedy_mean
-from slimsvm.modelfile import read_model, write_model
+from slimsvm.estimators._shared.table_search import greedy_mean, some_in_order
+from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.solvers import Exact
+from slimsvm.tables.splines import DEGREE, END, KNOTS
 
 
 def passengers(n=400, seed=0):
@@ -350,7 +354,7 @@ def test_the_additive_model_has_scikit_learns_optimum(n_classes):
     rows = np.column_stack([rng.normal(size=(300, 3)), rng.random((300, 2)) < 0.3])
     y = np.digitize(rows[:, 0] - rows[:, 3] + 0.5 * rng.normal(size=300), np.linspace(-1, 1, n_classes + 1)[1:-1])
     weights, are_flags = rng.uniform(0.5, 2.0, 300), np.array([False] * 3 + [True] * 2)
-    found = splines(rows, are_flags).toarray()
+    found = splines(rows, are_flags)
     spread = np.sqrt(np.cov(found.T, aweights=weights, ddof=0).diagonal())
     spread[2:] = np.maximum(spread[2:], LEAST_SPREAD)
     models = list(additive_models(rows, y, weights, are_flags, ClassGoal(n_classes), [1.0, 100.0]))
@@ -389,3 +393,70 @@ def test_a_spline_that_one_row_has_moves_no_prediction_far():
     y = np.r_[0.1 * rng.normal(size=199), 5.0]
     (model,) = additive_models(X, y, np.ones(200), np.array([False]), NumberGoal(), [100.0])
     assert np.abs(model.scores(np.linspace(-3, 3, 61)[:, None])).max() < 5 * np.abs(y).max()
+
+
+@pytest.mark.parametrize("preset", ["accurate", "small"])
+def test_sets_and_intervals_miss_about_alpha(classifier, regressor, preset, tmp_path):
+    if preset == "small":
+        classifier = TableClassifier(preset="small", n_jobs=1).fit(X, Y)
+    codes = np.searchsorted(classifier.classes_, NEW_Y)
+    for alpha in (0.1, 0.3):
+        assert np.mean(~classifier.predict_set(NEW, alpha)[np.arange(len(NEW)), codes]) < alpha + 0.08
+    assert classifier.predict_set(NEW, 0.001).all()
+    y = NEW["age"].fillna(40.0).to_numpy()
+    intervals = regressor.predict_interval(NEW, 0.2)
+    assert 0.1 < np.mean((y < intervals[:, 0]) | (y > intervals[:, 1])) < 0.3
+    np.testing.assert_allclose(intervals.mean(axis=1), regressor.predict(NEW))
+    with pytest.raises(ValueError, match="alpha must be"):
+        regressor.predict_interval(NEW, 1.0)
+    classifier.save(tmp_path / "m.slim")
+    np.testing.assert_array_equal(slimsvm.load(tmp_path / "m.slim").predict_set(NEW), classifier.predict_set(NEW))
+    assert len(classifier.nonconformity_) <= 199
+
+
+def test_so_many_misfits_that_any_hundredth_is_exact():
+    misfits = np.random.default_rng(0).permutation(1000.0 + np.arange(1234))
+    for percent in (1, 10, 50, 99):
+        alpha = Fraction(percent, 100)
+        assert bound(some_in_order(misfits), alpha) == bound(np.sort(misfits), alpha)
+    assert some_in_order(np.array([2.0, 1.0])).tolist() == [1.0, 2.0]
+
+
+def test_what_columns_add_is_the_prediction(classifier, regressor):
+    three = TableClassifier(n_jobs=1).fit(X, np.where(np.arange(len(X)) % 5 == 0, "other", Y))
+    for model, new in ((classifier, NEW), (regressor, NEW), (three, NEW.to_dict("list"))):
+        found = model.explain(pd.DataFrame(new).head(3), background=X.head(9), n_permutations=4)
+        expected = model.decision_function(NEW.head(3)) if hasattr(model, "classes_") else model.predict(NEW.head(3))
+        np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), expected, rtol=1e-4, atol=1e-4)
+        assert found.feature_names == [encoder.name for encoder in model.encoding_.encoders]
+        assert found.data.shape == found.values.shape[:2]
+    assert found.output_names == ["no", "other", "yes"]
+    with pytest.raises(ValueError, match="missing: 'sex'"):
+        classifier.explain(NEW.head(2), background=X.drop(columns="sex"))
+
+
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "numbers", "small"])
+def test_a_predictor_without_training_code_predicts_the_same(kind, tmp_path):
+    y = X["age"].fillna(40.0) if kind == "numbers" else np.where(X["crew"] & (kind != "two classes"), "crew", Y)
+    model = (
+        TableRegressor() if kind == "numbers" else TableClassifier(preset="small" if kind == "small" else "accurate")
+    )
+    model.set_params(n_jobs=1).fit(X, y).save(tmp_path / "m.slim")
+    found = slimsvm.load_predictor(tmp_path / "m.slim")
+    assert found.feature_names_in_.tolist() == list(X.columns)
+    np.testing.assert_array_equal(found.predict(NEW[NEW.columns[::-1]]), model.predict(NEW))
+    if kind != "numbers":
+        np.testing.assert_allclose(found.predict_proba(NEW), model.predict_proba(NEW), atol=1e-3)
+    with pytest.raises(ValueError, match="missing: 'sex'"):
+        found.predict(NEW.drop(columns="sex"))
+    header, arrays = read_model(tmp_path / "m.slim")
+    header["machines"][0]["weight"] = -1.0
+    write_model(tmp_path / "m.slim", header, arrays, version=2)
+    with pytest.raises(ModelFileError):
+        slimsvm.load_predictor(tmp_path / "m.slim")
+
+
+def test_splines_are_scipys():
+    numbers = np.r_[np.linspace(-4, 4, 301), KNOTS]
+    expected = BSpline.design_matrix(np.clip(numbers, -END, END), KNOTS, DEGREE).toarray()
+    np.testing.assert_allclose(splines(numbers[:, None], np.array([False])), expected, atol=1e-12)

@@ -248,7 +248,11 @@ def read_plain_model(path: Any, by_columns: bool = False) -> PlainModel:
     ValueError
         The model predicts what plain arrays cannot: labellings of a task of its own.
     """
-    header, arrays = read_model(path)
+    return plain_model_of_parts(path, *read_model(path), by_columns)
+
+
+def plain_model_of_parts(path: Any, header: dict[str, Any], arrays: dict[str, Array], by_columns: bool) -> PlainModel:
+    """The same of a file that is read."""
     with damage_named(f"{path}: not a model this version knows"):
         check_parts(header, arrays)
         narrow = _narrowed(header, arrays) if by_columns else None
@@ -326,8 +330,8 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
             found = arrays[name]
             raise ValueError(f"the array {name} must not have dtype {found.dtype} and shape {found.shape}")
     if "table" in header:
-        raise ValueError(f"a {header['estimator']} encodes the columns of a table: slimsvm.load reads it, and no other "
-                         "reader does yet")  # fmt: skip
+        raise ValueError(f"a {header['estimator']} encodes the columns of a table: slimsvm.load and load_predictor "
+                         "read it, and this form has no place for that")  # fmt: skip
     fitted, params = header["fitted"], header["params"]
     window, kernel = params.get("window", 0), header["kernel"]
     for entry, value, least in (("n_features_in_", fitted["n_features_in_"], 0), ("window", window, 0),

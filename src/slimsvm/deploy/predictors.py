@@ -11,9 +11,9 @@ import numpy as np
 
 from slimsvm.deploy.conformal import check_alpha, intervals_of, p_values_of, sets_of
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS
-from slimsvm.deploy.plain_model import PlainModel, read_plain_model
+from slimsvm.deploy.plain_model import PlainModel, plain_model_of_parts
 from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows, sequences_of
-from slimsvm.modelfile import damage_named
+from slimsvm.modelfile import damage_named, read_model
 from slimsvm.sparse_parts import WIDE_FEATURES
 
 Array = np.ndarray
@@ -35,7 +35,8 @@ def load_predictor(path: Any) -> Predictor:
     Predictor
         It has ``predict`` and ``decision_function`` as the estimator has them, ``predict_proba`` if it was fitted with
         ``probability=True``, ``predict_set``, ``predict_interval`` or ``p_values`` if it was with ``calibration_size``,
-        and ``classes_`` if there are any.
+        and ``classes_`` if there are any. Of a `TableClassifier` or `TableRegressor` it takes tables, and has
+        ``predict`` and ``predict_proba``.
         Scores are computed in float64. A float32 estimator's scores differ by its rounding: by at most 5e-6 of
         the largest score, unless coefficients are so much larger than scores that they cancel.
 
@@ -56,7 +57,13 @@ def load_predictor(path: Any) -> Predictor:
     >>> slimsvm.load_predictor(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    model = read_plain_model(path, by_columns=True)
+    header, arrays = read_model(path)
+    if "table" in header:
+        from slimsvm.deploy.table_model import TablePredictor, table_model
+
+        with damage_named(f"{path}: not a model this version knows"):
+            return TablePredictor(table_model(header, arrays)).tried()
+    model = plain_model_of_parts(path, header, arrays, by_columns=True)
     with damage_named(f"{path}: not a model this version knows"):
         predictor = class_of(model)(model)
         if predictor.n_features_in_ <= TRIED_FEATURES:

@@ -15,7 +15,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 Array = np.ndarray
 
@@ -85,7 +84,7 @@ def table_of(data: Any, needed: Collection[str] | None = None) -> Table:
         Two columns have one name, one that is needed is missing, columns have different lengths, or there is no row or
         no column.
     """
-    if issparse(data):
+    if hasattr(data, "tocsr"):
         raise TypeError("a table of columns is dense, found a sparse matrix: use SVC, or X.toarray()")
     has_names = True
     if isinstance(data, Mapping):

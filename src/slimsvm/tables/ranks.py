@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 Array = np.ndarray
 
@@ -13,6 +12,8 @@ def normal_deviates(column: Array, weights: Array | None, most: int) -> tuple[Ar
 
     Of more than ``most`` those at equal distances in their order are kept.
     """
+    from scipy.special import ndtri  # which prediction without SciPy does not need
+
     values, codes = np.unique(column, return_inverse=True)
     counts = np.bincount(codes.ravel(), weights, len(values))
     below = np.cumsum(counts) - 0.5 * counts

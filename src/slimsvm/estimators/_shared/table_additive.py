@@ -9,23 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.interpolate import BSpline
 from scipy.linalg import cholesky, solve, solve_triangular
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, ndtri
+from scipy.special import expit, log_softmax
 
 from slimsvm.core.clock import check_time
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal
+from slimsvm.tables.splines import N_SPLINES, additive_scores, spline_values
 
 Array = np.ndarray
 
-# Ranks are normal deviates: beyond END curves are constant.
-END, DEGREE = 3.0, 3
-KNOTS = np.concatenate([[-END] * (DEGREE + 1), ndtri([0.25, 0.5, 0.75]), [END] * (DEGREE + 1)])
 # The price of a loss for machines' C = 1; the most steps, and the share of the objective that the last one gains.
 UNIT, MOST_STEPS, LEAST_GAIN = 0.01, 300, 1e-6
 # Splines that vary less, of about 0.2 that they vary by, are taken to vary by so much.
@@ -50,24 +45,25 @@ class AdditiveModel:
 
     def scores(self, X: Array, n_jobs: int | None = None) -> Array:
         """Scores of encoded rows (n, n_outputs)."""
-        # A product with a sparse matrix goes row by row: a row has the same score in any batch.
-        return splines(X, self.are_flags) @ self.weights + self.intercept
+        return additive_scores(X, self.weights, self.intercept, self.are_flags)
 
 
-def splines(X: Array, are_flags: Array) -> sp.csr_array:
+def splines(X: Array, are_flags: Array) -> Array:
     """The flags as they are, and the splines of the numbers, one number after another."""
-    parts: list[Any] = [sp.csr_array(X[:, are_flags].astype(np.float64))]
+    parts = [X[:, are_flags].astype(np.float64)]
     for column in X[:, ~are_flags].T:
-        inside = np.clip(column.astype(np.float64), -END, END)
-        parts.append(sp.csr_array(BSpline.design_matrix(inside, KNOTS, DEGREE)))
-    return sp.csr_array(sp.hstack(parts, format="csr"))
+        values, first = spline_values(column)
+        own = np.zeros((len(X), N_SPLINES))
+        np.put_along_axis(own, first[:, None] + np.arange(values.shape[1]), values, axis=1)
+        parts.append(own)
+    return np.hstack(parts)
 
 
 def additive_models(
     X: Array, y: Array, weights: Array, are_flags: Array, goal: Goal, values_of_C: Sequence[float]
 ) -> Iterator[AdditiveModel]:
     """The models of every C."""
-    found = splines(X, are_flags).toarray()
+    found = splines(X, are_flags)
     mean = np.average(found, axis=0, weights=weights)
     spread = np.sqrt(np.average((found - mean) ** 2, axis=0, weights=weights))
     # A spline that hardly any row has would have a huge weight for the rows that lie within it.

@@ -67,6 +67,10 @@ class ClassGoal:
         """What the loss of a mean of predictions needs: the probability of the row's own class."""
         return predictions[np.arange(len(y)), y]
 
+    def misfits(self, evidence: Array, y: Array) -> Array:
+        """How badly the rows' classes fit."""
+        return 1.0 - evidence
+
     def loss(self, evidence: Array, y: Array, weights: Array) -> float:
         """Log loss."""
         return -float(np.average(np.log(np.maximum(evidence, LEAST)), weights=weights))
@@ -112,6 +116,10 @@ class NumberGoal:
     def evidence(self, predictions: Array, y: Array) -> Array:
         """What the loss of a mean of predictions needs: the predictions."""
         return predictions[:, 0]
+
+    def misfits(self, evidence: Array, y: Array) -> Array:
+        """How far the rows' numbers are from the predictions."""
+        return np.abs(evidence - y)
 
     def loss(self, evidence: Array, y: Array, weights: Array) -> float:
         """Root mean squared error."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.deploy.table_model import dense_coef, own_arrays, unpack_vectors
 from slimsvm.estimators._shared.table_additive import AdditiveModel
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
 from slimsvm.estimators._shared.table_search import ADDITIVE, Machine, Recipe
@@ -36,7 +37,7 @@ def save_table_estimator(estimator: Any, path: Any) -> None:
         "label": getattr(estimator, "label_name_", None),
         "numbers": {name: getattr(estimator, name) for name in NUMBERS if hasattr(estimator, name)},
     }
-    arrays["importances"] = estimator.feature_importances_
+    arrays |= {"importances": estimator.feature_importances_, "misfits": estimator.nonconformity_}
     if hasattr(estimator, "classes_"):
         classes = np.asarray(estimator.classes_)
         header["classes_are_objects"] = classes.dtype.kind == "O"
@@ -54,7 +55,9 @@ def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: 
     estimator.report_ = str(header["report"])
     if isinstance(header["label"], str):
         estimator.label_name_ = header["label"]
-    estimator.feature_importances_ = arrays["importances"]
+    estimator.feature_importances_, estimator.nonconformity_ = arrays["importances"], arrays["misfits"]
+    if estimator.nonconformity_.ndim != 1 or not np.isfinite(estimator.nonconformity_).all():
+        raise ValueError("misfits of rows held out must be finite numbers")
     names = [encoder.name for encoder in estimator.encoding_.encoders]
     estimator.n_features_in_ = len(names)
     if estimator.encoding_.has_names:
@@ -139,11 +142,10 @@ def _pack_expansion(model: KernelExpansion, rows: Array) -> tuple[dict[str, Any]
 
 def unpack_machines(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[str, Array]) -> list[Machine]:
     """The machines that `pack_machines` wrote; an error if they contradict themselves."""
-    vectors = _unpack_vectors(are_flags, arrays)
+    vectors = unpack_vectors(are_flags, arrays)
     machines = []
     for j, fact in enumerate(facts):
-        start = f"machine{j}_"
-        own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        own = own_arrays(j, arrays)
         recipe = Recipe(*fact["recipe"])
         if recipe.kernel == ADDITIVE:
             model: Any = AdditiveModel(own["weights"].astype(np.float64), own["intercept"], are_flags)
@@ -153,24 +155,9 @@ def unpack_machines(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[
     return machines
 
 
-def _unpack_vectors(are_flags: Array, arrays: dict[str, Array]) -> Array:
-    """All machines' vectors; learned ones have no flags apart."""
-    if "vector_flags" not in arrays:
-        return arrays["vectors"]
-    n, n_flags = len(arrays["vectors"]), int(np.count_nonzero(are_flags))
-    if arrays["vector_flags"].shape != (n, -(-n_flags // 8)):
-        raise ValueError("the vectors' flags do not go with the columns")
-    vectors = np.zeros((n, len(are_flags)), np.float32)
-    vectors[:, ~are_flags] = arrays["vectors"]
-    vectors[:, are_flags] = np.unpackbits(arrays["vector_flags"], axis=1, count=n_flags)
-    return vectors
-
-
 def _unpack_expansion(fact: dict[str, Any], own: dict[str, Array], vectors: Array) -> KernelExpansion:
     """The machine that `_pack_expansion` wrote."""
     basis = vectors[own["rows"]]
-    parts = own["coef"].astype(np.float64), own["indices"].astype(np.int64), own["indptr"].astype(np.int64)
-    coef = sp.csr_array(parts, shape=(len(basis), fact["n_outputs"]))
-    coef.check_format(full_check=True)
+    coef = dense_coef(fact, own)
     kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
-    return KernelExpansion(basis, coef.toarray(), own["intercept"], np.zeros(0), kernel, fact["dtype"])
+    return KernelExpansion(basis, coef, own["intercept"], np.zeros(0), kernel, fact["dtype"])

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,8 @@ LEAST_SCALED, STEPS = 500, SweepSettings(steps=500, steps_power=0.0, batch_epoch
 EXACT = Exact()
 # Rows whose predictions tell the importance of columns. Chosen, not measured.
 MOST_MOVED = 200
+# Misfits of rows held out that are kept: sets and intervals are right to a half of a hundredth.
+MOST_MISFITS = 199
 # Of the time limit, the share of the search.
 SEARCH_SHARE = 0.6
 
@@ -157,7 +159,8 @@ Part = tuple[Rows, Rows]
 @dataclass(frozen=True)
 class Found:
     """What a search has found: recipes with their weights and calibrations, the best one that is smooth, the folds, and
-    losses out of fold: the mean's, the best machine's, and the one without columns.
+    losses out of fold: the mean's, the best machine's, and the one without columns; and what the picks' losses out of
+    fold need.
     """
 
     picks: dict[Recipe, tuple[float, Array | None]]
@@ -166,6 +169,7 @@ class Found:
     parts: list[Part]
     losses: tuple[float, float, float] | None = None
     was_cut: bool = False
+    evidences: dict[Recipe, Array] = field(default_factory=dict)
 
 
 def merged(rows: Rows) -> Rows:
@@ -221,7 +225,8 @@ def search(
     picks = {recipe: (weight, tried[recipe][1]) for recipe, weight in chosen.items()}
     smooth = min((recipe for recipe in losses if recipe.kernel in SMOOTH), key=losses.__getitem__, default=DEFAULT)
     told = loss, min(losses.values()), goal.loss_without_columns(y, weights)
-    return Found(picks, len(tried), smooth, parts, told, was_cut), encoding, rows
+    of_picks = {recipe: evidences[recipe] for recipe in picks}
+    return Found(picks, len(tried), smooth, parts, told, was_cut, of_picks), encoding, rows
 
 
 def held_out(parts: list[Part]) -> tuple[Array, Array]:
@@ -356,6 +361,24 @@ def machines_of(found: Found, rows: Rows) -> list[Machine]:
     return [replace(machine, weight=machine.weight / total) for machine in machines]
 
 
+def misfits_of(found: Found, machines: list[Machine]) -> Array:
+    """How badly the targets of rows held out fit the mean of machines that were not trained on them, ascending."""
+    if not found.evidences:
+        return np.zeros(0)
+    evidence = sum(machine.weight * found.evidences[machine.recipe] for machine in machines)
+    goal, (y, _) = found.parts[0][0].goal, held_out(found.parts)
+    return some_in_order(goal.misfits(evidence, y))
+
+
+def some_in_order(misfits: Array) -> Array:
+    """Misfits, ascending; of many the ones that are as large as shares j / (MOST_MISFITS + 1) of them."""
+    misfits, n = np.sort(misfits), len(misfits)
+    if n > MOST_MISFITS:
+        places = -(-(n + 1) * np.arange(1, MOST_MISFITS + 1) // (MOST_MISFITS + 1))
+        misfits = misfits[places - 1]
+    return misfits.astype(np.float32)  # as files have them
+
+
 def trained(recipe: Recipe, rows: Rows) -> tuple[KernelExpansion | AdditiveModel, bool]:
     """The recipe's model of all rows, and whether there was time for all of it."""
     if recipe.kernel == ADDITIVE:
@@ -364,14 +387,17 @@ def trained(recipe: Recipe, rows: Rows) -> tuple[KernelExpansion | AdditiveModel
     return rounded(fit.model), fit.status is not Status.TIME_LIMIT
 
 
-def small_machine(found: Found, rows: Rows, max_basis: int) -> Machine:
-    """One machine of few vectors by the best smooth recipe, calibrated by its like on the folds."""
+def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Array]:
+    """One machine of few vectors by the best smooth recipe, calibrated by its like on the folds; misfits of those."""
     recipe = found.smooth
     model = small_model(recipe, rows, max_basis)
     parts = found.parts or [(rows, rows)]
     models = [small_model(recipe, part, max_basis) for part, _ in found.parts] or [model]
-    scores = [own.scores(held.features, rows.n_jobs) for own, (_, held) in zip(models, parts, strict=True)]
-    return Machine(recipe, 1.0, model, rows.goal.calibrate(np.concatenate(scores), *held_out(parts)))
+    own = [own.scores(held.features, rows.n_jobs) for own, (_, held) in zip(models, parts, strict=True)]
+    goal, scores, (y, weights) = rows.goal, np.concatenate(own), held_out(parts)
+    calibration = goal.calibrate(scores, y, weights)
+    misfits = goal.misfits(goal.evidence(goal.predictions(scores, calibration), y), y)
+    return Machine(recipe, 1.0, model, calibration), some_in_order(misfits[: len(y) if found.parts else 0])
 
 
 def small_model(recipe: Recipe, rows: Rows, max_basis: int) -> KernelExpansion:

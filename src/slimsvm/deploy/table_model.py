@@ -1,0 +1,212 @@
+"""A file of `TableClassifier` or `TableRegressor` without training code: encoders, and a mean of machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slimsvm.deploy.decisions import ARRAYS
+from slimsvm.deploy.plain_model import KERNELS, PlainModel
+from slimsvm.deploy.predictors import Predictor
+from slimsvm.tables import TableEncoding, table_of
+from slimsvm.tables.splines import N_SPLINES, additive_scores
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class AdditivePart:
+    """The additive model among a table's machines: its scores are sums over columns."""
+
+    weights: Array
+    intercept: Array
+    are_flags: Array
+
+    def scores(self, X: Array) -> Array:
+        """Scores (n, n_outputs) of encoded rows."""
+        return additive_scores(X, self.weights, self.intercept, self.are_flags)
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """Encoders, and machines of encoded rows whose predictions are averaged.
+
+    Parameters
+    ----------
+    encoding : TableEncoding
+    machines : list of (float, PlainModel or AdditivePart, ndarray)
+        Weights, machines, and what makes probabilities of their scores: (u, w, c, b) of
+        `slimsvm.deploy.decisions.OfArrays.log_odds` for two classes, or each pair of several.
+    classes : ndarray or None
+    mean, spread : float
+        Of the training rows' numbers, of which machines predict deviates.
+    """
+
+    encoding: TableEncoding
+    machines: list[tuple[float, Any, Array]]
+    classes: Array | None
+    mean: float
+    spread: float
+
+    @property
+    def n_outputs(self) -> int:
+        """Scores of a row by each machine."""
+        k = 0 if self.classes is None else len(self.classes)
+        return k * (k - 1) // 2 if k else 1
+
+    def predictions(self, X: Array) -> Array:
+        """Probabilities (n, n_classes), or numbers (n, 1), of encoded rows."""
+        found = sum(weight * self._of_one(part.scores(X), lines) for weight, part, lines in self.machines)
+        if self.classes is None:
+            return self.mean + self.spread * found
+        return found / found.sum(axis=1, keepdims=True)
+
+    def _of_one(self, scores: Array, lines: Array) -> Array:
+        """What one machine predicts."""
+        if self.classes is None:
+            return scores
+        log_odds = ARRAYS.log_odds(scores, lines, keeps_sign=False)
+        return ARRAYS.both_sides(log_odds) if len(self.classes) == 2 else ARRAYS.coupled(log_odds, len(self.classes))
+
+
+def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableModel:
+    """The model that the parts of a file describe; an error if they contradict each other."""
+    encoding, classes = TableEncoding.unpack(header["table"], arrays), arrays.get("classes")
+    if classes is not None and header["classes_are_objects"]:
+        classes = classes.astype(object)
+    numbers = header["numbers"]
+    model = TableModel(encoding, [], classes, numbers.get("mean_y_", 0.0), numbers.get("spread_y_", 1.0))
+    vectors, n_features = unpack_vectors(encoding.are_flags, arrays), len(encoding.are_flags)
+    n_lines = 0 if classes is None else model.n_outputs
+    for j, fact in enumerate(header["machines"]):
+        own = own_arrays(j, arrays)
+        coef = own["weights"].astype(np.float64) if "weights" in own else dense_coef(fact, own)
+        n_rows = n_splines(encoding.are_flags) if "weights" in own else len(own["rows"])
+        if coef.shape != (n_rows, model.n_outputs) or own["intercept"].shape != (model.n_outputs,):
+            raise ValueError(f"machine {j} has coefficients of shape {coef.shape} for {n_rows} rows")
+        if own["calibration"].shape != (n_lines, 4) or not 0 < fact["weight"] <= 1:
+            raise ValueError(f"machine {j} has a calibration of shape {own['calibration'].shape}")
+        part: Any = AdditivePart(coef, own["intercept"], encoding.are_flags)
+        if "weights" not in own:
+            kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
+            kind = "regression" if classes is None else "binary" if len(classes) == 2 else "pairs"
+            basis = vectors[own["rows"]].astype(np.float64)
+            part = PlainModel(kind, kernel, n_features, basis, coef, own["intercept"], np.zeros(0), classes, {})
+        model.machines.append((float(fact["weight"]), part, own["calibration"]))
+    if not model.machines:
+        raise ValueError("there is no machine")
+    return model
+
+
+def own_arrays(j: int, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays of machine j, by their names."""
+    start = f"machine{j}_"
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+
+
+def n_splines(are_flags: Array) -> int:
+    """Weights of the additive model for each output."""
+    n_flags = int(np.count_nonzero(are_flags))
+    return n_flags + N_SPLINES * (len(are_flags) - n_flags)
+
+
+def dense_coef(fact: Mapping[str, Any], own: Mapping[str, Array]) -> Array:
+    """Coefficients (n_vectors, n_outputs) of a machine, which files hold row by row without zeros."""
+    data, indices, indptr = own["coef"], own["indices"].astype(np.int64), own["indptr"].astype(np.int64)
+    n, n_outputs = len(own["rows"]), fact["n_outputs"]
+    is_right = len(indptr) == n + 1 and indptr[0] == 0 and indptr[-1] == len(data) == len(indices)
+    if not (is_right and (np.diff(indptr) >= 0).all() and (indices < n_outputs).all()):
+        raise ValueError(f"the coefficients of a machine are not {n} rows of {n_outputs}")
+    found = np.zeros((n, n_outputs))
+    np.add.at(found, (np.repeat(np.arange(n), np.diff(indptr)), indices), data.astype(np.float64))
+    return found
+
+
+def unpack_vectors(are_flags: Array, arrays: Mapping[str, Array]) -> Array:
+    """All machines' vectors; learned ones have no flags apart."""
+    if "vector_flags" not in arrays:
+        return arrays["vectors"]
+    n, n_flags = len(arrays["vectors"]), int(np.count_nonzero(are_flags))
+    if arrays["vector_flags"].shape != (n, -(-n_flags // 8)):
+        raise ValueError("the vectors' flags do not go with the columns")
+    vectors = np.zeros((n, len(are_flags)), np.float32)
+    vectors[:, ~are_flags] = arrays["vectors"]
+    vectors[:, are_flags] = np.unpackbits(arrays["vector_flags"], axis=1, count=n_flags)
+    return vectors
+
+
+class TablePredictor(Predictor):
+    """A `TableClassifier` or `TableRegressor` without its training code; `slimsvm.load_predictor` returns one.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray
+        Their names, where the training table had names.
+    classes_ : ndarray
+        Only of a classifier.
+    """
+
+    def __init__(self, model: TableModel) -> None:
+        self._table = model
+        self.n_features_in_ = len(model.encoding.encoders)
+        if model.encoding.has_names:
+            self.feature_names_in_ = np.array([each.name for each in model.encoding.encoders], dtype=object)
+        if model.classes is not None:
+            self.classes_ = model.classes
+
+    def tried(self) -> TablePredictor:
+        """Itself, or an error where it cannot predict a row without values."""
+        encoders = self._table.encoding.encoders
+        nothing = {each.name: [None] for each in encoders} if hasattr(self, "feature_names_in_") else None
+        self.predict([[None] * len(encoders)] if nothing is None else nothing)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<slimsvm predictor: a table of {self.n_features_in_} columns, {len(self._table.machines)} machines>"
+
+    def predict(self, X: Any) -> Array:
+        """The classes with the highest probabilities, or numbers.
+
+        Parameters
+        ----------
+        X : as in `TableClassifier.predict_proba`
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            A column is missing, or has values of another kind; it is named.
+        """
+        found = self._predictions(X)
+        return found[:, 0] if self._table.classes is None else self._table.classes[found.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, shape (n_rows, n_classes).
+
+        Parameters
+        ----------
+        X : as in ``predict``
+
+        Raises
+        ------
+        AttributeError
+            The model predicts numbers.
+        """
+        if self._table.classes is None:
+            raise AttributeError("a model of numbers has no probabilities")
+        return self._predictions(X)
+
+    def _predictions(self, X: Any) -> Array:
+        encoding = self._table.encoding
+        table = table_of(X, needed=encoding.needed)
+        if not (encoding.has_names and table.has_names) and len(table.columns) != self.n_features_in_:
+            raise ValueError(f"X must have {self.n_features_in_} columns as in training, found {len(table.columns)}")
+        return self._table.predictions(encoding.features(table).astype(np.float64))
