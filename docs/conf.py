@@ -30,7 +30,8 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
-napoleon_use_ivar = True  # attributes that are properties, too, have one place
+# Attributes that are properties, too, have one place, and all keep the "_" at the end of their names.
+napoleon_custom_sections = [("Attributes", "params_style")]
 napoleon_use_rtype = False
 
 html_math_renderer = "mathml"

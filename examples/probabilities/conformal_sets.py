@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.datasets import make_blobs
 
 from slimsvm import SVC
-from slimsvm.plots import DecisionSurfaceDisplay
 
 n_rows = 1_500  # tests: 300
 X, y = make_blobs(2 * n_rows, centers=[[0, 0], [2.2, 0], [1.1, 2]], random_state=0)
@@ -26,22 +25,14 @@ clf = SVC(gamma=0.5, calibration_size=0.2, random_state=0).fit(X_train, y_train)
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
 sizes = clf.predict_set(X_test, alpha=0.1).sum(axis=1)
-DecisionSurfaceDisplay.from_estimator(clf, X_test, max_points=1, ax=axes[0])
-for collection in axes[0].collections[1:]:
-    collection.remove()
-for size, marker, colour in (
-    (0, "x", "black"),
-    (1, ".", "grey"),
-    (2, "o", "black"),
-    (3, "*", "black"),
-):
+for size, marker in enumerate("x.o*"):
     if (sizes == size).any():
         rows = X_test[sizes == size]
-        axes[0].scatter(
-            *rows.T, s=8 * (1 + size), marker=marker, color=colour, label=f"sets of {size}"
-        )
-axes[0].legend(loc="upper right")
-axes[0].set_title("Sets of test rows, and regions of the predicted class")
+        axes[0].scatter(*rows.T, s=8 + 12 * size, marker=marker, label=f"sets of {size}")
+axes[0].set(
+    xlabel="feature 0", ylabel="feature 1", title="Test rows by the size of their set"
+)
+axes[0].legend()
 
 alphas = np.linspace(0.01, 0.4, 40)
 sets = [clf.predict_set(X_test, alpha=alpha) for alpha in alphas]
@@ -50,13 +41,8 @@ axes[1].plot(alphas, alphas, "--", color="black", label="promised, at most")
 axes[1].plot(alphas, missed, label="sets without the right class")
 axes[1].set(xlabel="alpha", ylabel="share of test rows")
 other = axes[1].twinx()
-other.plot(
-    alphas,
-    [each.sum(axis=1).mean() for each in sets],
-    "-.",
-    color="C1",
-    label="classes in a set",
-)
+sizes = [each.sum(axis=1).mean() for each in sets]
+other.plot(alphas, sizes, "-.", color="C1", label="classes in a set")
 other.set_ylabel("classes in a set, mean")
 handles = [*axes[1].get_lines(), *other.get_lines()]
 axes[1].legend(handles=handles, loc="upper center")
