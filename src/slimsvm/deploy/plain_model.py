@@ -103,8 +103,8 @@ class PlainModel:
     feature_names: list[str] | None = None
     columns: tuple[Array, int] | None = None
     calibration: Array | None = None
-    nonconformity: Array | None = None
-    nonconformity_classes: Array | None = None
+    nonconformity: Any = None
+    nonconformity_classes: Any = None
 
     @property
     def n_outputs(self) -> int:
