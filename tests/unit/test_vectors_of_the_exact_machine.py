@@ -174,3 +174,15 @@ def test_rows_on_disk_and_blocks_have_the_same_bits(n_classes, dtype, max_iter, 
         other = SVC(**settings).fit(rows, y)
         np.testing.assert_array_equal(other.basis_vectors_, one.basis_vectors_)
         np.testing.assert_array_equal(other.basis_coef_, one.basis_coef_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_exact_machine_cut_short_by_max_iter_is_no_model_of_two_classes():
+    """Few of its vectors are there after some steps, and it errs like chance: vectors are learned instead."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    y = X[:, 0] * X[:, 1] > 0
+    settings = {"max_basis": 10, "random_state": 0, "max_iter": 3, "memory_limit": 0.05}
+    few, learned = SVC(**settings).fit(X, y), SVC(solver="refine", **settings).fit(X, y)
+    assert few.history_[-1]["stage"] == "learned vectors"
+    assert few.score(X, y) > learned.score(X, y) - 0.05 > 0.7

@@ -223,12 +223,12 @@ class _Search(SizeSearch):
         task = measured_by(self.problem.task)
         problem = machine_problem(self.problem, task)
         exact = self.solve(exact_solver(task), problem, "exact machine", self.settings.search_share)
+        if exact.status is Status.ITERATION_LIMIT and not task.class_pairs():
+            return self._learned_instead(exact, problem, k)
         if exact.model.n_basis <= k:
             exact.solved = problem
             return self._end(exact)
         self.exact_evals = self._work_of([exact])
-        if exact.status is Status.ITERATION_LIMIT and not task.class_pairs():
-            return self._learned_instead(exact, problem, k)
         if exact.status not in (Status.CONVERGED, Status.ITERATION_LIMIT):
             return self._unmoved(exact, problem, k, exact.status)
         machine = Machine(self.problem.task, SOLVED)
