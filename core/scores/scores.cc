@@ -30,7 +30,7 @@ bool fit_together(const struct slimsvm_points& points, const struct slimsvm_weig
            holds(weights.n_values / PANEL<T>, weights.n_entries, m) && (weights.n_entries == 0 || weights.segments);
 }
 
-template <class T, class Index>
+template <class T>
 int32_t scores_of(struct slimsvm_scores_call& call) {
     const RowsOf<T> rows = rows_of<T>(*call.rows);
     const PointsOf<T> points = points_of<T>(*call.points);
@@ -50,9 +50,9 @@ int32_t scores_of(struct slimsvm_scores_call& call) {
     share(team, divide_up(call.n, ROWS_PER_TILE), [&](int64_t lo, int64_t hi, int64_t worker) {
         Scratch<T> scratch = Scratch<T>::at(call.workspace + worker * bytes, weights.m, weights.m ? call.columns : 0);
         if (weights.m)
-            score_tiles<T, Index>(rows, points, weights, job, lo, hi, scratch, out);
+            score_tiles<T>(rows, points, weights, job, lo, hi, scratch, out);
         else
-            value_tiles<T, Index>(rows, points, job, lo, hi, scratch.z, out);
+            value_tiles<T>(rows, points, job, lo, hi, scratch.z, out);
     });
     return SLIMSVM_OK;
 }
@@ -115,7 +115,7 @@ struct RawPart {
         const RowsOf<T> folded = {values, half, factor, nullptr, 4, nullptr, call.d};
         const Job job = {nullptr, 0, n, call.columns, call.code, call.degree, near_half};
         T* sums = call.sums ? static_cast<T*>(call.sums) + lo * call.columns : half + rows();
-        score_tiles<T, int32_t>(folded, points, weights, job, 0, divide_up(n, ROWS_PER_TILE), scratch, sums);
+        score_tiles<T>(folded, points, weights, job, 0, divide_up(n, ROWS_PER_TILE), scratch, sums);
         return most(n_far, judge(sums, lo, n));
     }
 };
@@ -200,9 +200,7 @@ int32_t scores(struct slimsvm_scores_call* call) {
         call->weights->real_size != call->real_size || !is_map(call->code, call->degree) || call->points->form < 0 ||
         call->points->form > SLIMSVM_CSC_MANHATTAN)
         return SLIMSVM_BAD_ARGUMENT;
-    const bool is_wide = call->rows->columns && call->rows->whole_size == 8;
-    if (call->real_size == 4) return is_wide ? scores_of<float, int64_t>(*call) : scores_of<float, int32_t>(*call);
-    return is_wide ? scores_of<double, int64_t>(*call) : scores_of<double, int32_t>(*call);
+    return call->real_size == 4 ? scores_of<float>(*call) : scores_of<double>(*call);
 }
 
 int32_t score_rows(struct slimsvm_score_rows_call* call) {

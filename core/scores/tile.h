@@ -164,8 +164,25 @@ SLIMSVM_INLINE void find_lines(const TileRows<T>& chosen, int64_t b, const T* (&
     SLIMSVM_EACH (r, ROWS) lines[r] = chosen.lines[b + r];
 }
 
-// z of the ROWS rows from b on and one panel.
+// z of the ROWS sparse rows from b on and one panel.
 template <class T, class Index>
+__attribute__((noinline)) void sparse_tile_z(const RowsOf<T>& rows, const PointsOf<T>& points,
+                                             const TileRows<T>& chosen, int64_t b, int64_t q,
+                                             Vec<T> (&S)[ROWS][VECTORS]) {
+    const T* panel = points.panels + q * PANEL<T> * rows.n_features;
+    const T* base = points.base + q * PANEL<T>;
+    for (int r = 0; r < ROWS; ++r) {
+        const int64_t t = rows.indptr[chosen.chosen[b + r]], n = rows.indptr[chosen.chosen[b + r] + 1] - t;
+        const Index* columns = static_cast<const Index*>(rows.columns) + t;
+        if (points.form == SLIMSVM_CSR_INNER)
+            sparse_row_sums<T, Inner, Index>(rows.values + t, columns, n, panel, base, S[r]);
+        else
+            sparse_row_sums<T, Shared, Index>(rows.values + t, columns, n, panel, base, S[r]);
+    }
+}
+
+// z of the ROWS rows from b on and one panel.
+template <class T>
 SLIMSVM_INLINE void tile_z(const RowsOf<T>& rows, const PointsOf<T>& points, const TileRows<T>& chosen, int64_t b,
                            int64_t q, Vec<T> (&S)[ROWS][VECTORS]) {
     const T* panel = points.panels + q * PANEL<T> * rows.n_features;
@@ -179,19 +196,19 @@ SLIMSVM_INLINE void tile_z(const RowsOf<T>& rows, const PointsOf<T>& points, con
             tile_sums<T, Manhattan>(lines, panel, rows.n_features, base, S);
         return;
     }
-    for (int r = 0; r < ROWS; ++r) {
-        const int64_t t = rows.indptr[chosen.chosen[b + r]], n = rows.indptr[chosen.chosen[b + r] + 1] - t;
-        const Index* columns = static_cast<const Index*>(rows.columns) + t;
-        if (points.form == SLIMSVM_CSR_INNER)
-            sparse_row_sums<T, Inner, Index>(rows.values + t, columns, n, panel, base, S[r]);
-        else
-            sparse_row_sums<T, Shared, Index>(rows.values + t, columns, n, panel, base, S[r]);
-    }
+    Vec<T> sums[ROWS][VECTORS];  // S itself stays in registers: no function has its address
+    if (rows.column_size == 8)
+        sparse_tile_z<T, int64_t>(rows, points, chosen, b, q, sums);
+    else
+        sparse_tile_z<T, int32_t>(rows, points, chosen, b, q, sums);
+    SLIMSVM_EACH (r, ROWS)
+        SLIMSVM_EACH (v, VECTORS) S[r][v] = sums[r][v];
 }
 
 // z of the ROWS rows from b on and all CSC points: only features that both sides have cost anything.
 template <class T, class Index>
-inline void sparse_z(const RowsOf<T>& rows, const PointsOf<T>& points, const TileRows<T>& chosen, int64_t b, T* z) {
+__attribute__((noinline)) void sparse_z_of(const RowsOf<T>& rows, const PointsOf<T>& points, const TileRows<T>& chosen,
+                                           int64_t b, T* z) {
     const int64_t n_slots = points.n_panels * PANEL<T>;
     const bool is_inner = points.form == SLIMSVM_CSC_INNER;
     for (int r = 0; r < ROWS; ++r) {
@@ -207,6 +224,14 @@ inline void sparse_z(const RowsOf<T>& rows, const PointsOf<T>& points, const Til
             }
         }
     }
+}
+
+template <class T>
+inline void sparse_z(const RowsOf<T>& rows, const PointsOf<T>& points, const TileRows<T>& chosen, int64_t b, T* z) {
+    if (rows.column_size == 8)
+        sparse_z_of<T, int64_t>(rows, points, chosen, b, z);
+    else
+        sparse_z_of<T, int32_t>(rows, points, chosen, b, z);
 }
 
 // Rows whose 2^z is taken at a time: two need not wait for themselves; doubles by AVX-512, four vectors each, need not
@@ -325,7 +350,7 @@ __attribute__((noinline)) void sums_apart(const T* const (&lines)[ROWS], const T
 }
 
 // Kernel values of the tiles lo, ..., hi - 1 of the chosen rows: out (n, columns).
-template <class T, class Index>
+template <class T>
 inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const Job& job, int64_t lo, int64_t hi,
                         T* scratch_z, T* out) {
     const bool is_csc = points.form >= SLIMSVM_CSC_INNER;
@@ -342,7 +367,7 @@ inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
                                                                                              int64_t(sizeof(T)))));
         for (int64_t q_lo = 0; q_lo < n_panels; q_lo += chunk)
             for (int64_t b = 0; b < chosen.n; b += ROWS) {
-                if (is_csc) sparse_z<T, Index>(rows, points, chosen, b, scratch_z);
+                if (is_csc) sparse_z<T>(rows, points, chosen, b, scratch_z);
                 for (int64_t q = q_lo; q < least(n_panels, q_lo + chunk); ++q) {
                     Vec<T> S[ROWS][VECTORS];
                     const int64_t left = job.columns - q * PANEL<T>;
@@ -366,7 +391,7 @@ inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
                             }
                         }
                     } else
-                        tile_z<T, Index>(rows, points, chosen, b, q, S);
+                        tile_z<T>(rows, points, chosen, b, q, S);
                     if (job.code == SLIMSVM_EXP2)
                         exp2_tile<T>(S, rows, chosen, b);
                     else
@@ -427,14 +452,14 @@ inline void plain_panels(const RowsOf<T>& rows, const PointsOf<T>& points, const
 }
 
 // Any map, form, number of outputs and segments. Returns the segment whose sums are still in `sums`.
-template <class T, class Index>
+template <class T>
 inline int64_t weighted_panels(const RowsOf<T>& rows, const PointsOf<T>& points, const WeightsOf<T>& weights,
                                const TileRows<T>& chosen, const Job& job, int64_t b, int64_t q_lo, int64_t q_hi,
                                Scratch<T>& scratch) {
     const int64_t m = weights.m, columns = weights.n_segments * m;
     const bool is_csc = points.form >= SLIMSVM_CSC_INNER;
     Vec<T>* sums = scratch.sums + b * m;
-    if (is_csc) sparse_z<T, Index>(rows, points, chosen, b, scratch.z);
+    if (is_csc) sparse_z<T>(rows, points, chosen, b, scratch.z);
     int64_t segment = weights.segments[weights.first[q_lo]];
     for (int64_t q = q_lo; q < q_hi; ++q) {
         Vec<T> S[ROWS][VECTORS];
@@ -443,7 +468,7 @@ inline int64_t weighted_panels(const RowsOf<T>& rows, const PointsOf<T>& points,
                 for (int v = 0; v < VECTORS; ++v)
                     S[r][v] = load<T>(scratch.z + (r * points.n_panels + q) * PANEL<T> + v * LANES<T>);
         else
-            tile_z<T, Index>(rows, points, chosen, b, q, S);
+            tile_z<T>(rows, points, chosen, b, q, S);
         map_tile<T>(S, rows, chosen, b, job);
         for (int64_t e = weights.first[q]; e < weights.first[q + 1]; ++e) {
             // Sums stay in the working type for one chunk of panels of one segment.
@@ -460,7 +485,7 @@ inline int64_t weighted_panels(const RowsOf<T>& rows, const PointsOf<T>& points,
 }
 
 // Scores of the tiles lo, ..., hi - 1 of the chosen rows: out (n, columns).
-template <class T, class Index>
+template <class T>
 inline void score_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const WeightsOf<T>& weights, const Job& job,
                         int64_t lo, int64_t hi, Scratch<T>& scratch, T* out) {
     const int64_t m = weights.m, columns = job.columns, n_panels = points.n_panels;
@@ -485,7 +510,7 @@ inline void score_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
                 plain_panels<T, Inner, false>(rows, points, weights, chosen, q_lo, q_hi, scratch.sums);
             else
                 for (int64_t b = 0; b < chosen.n; b += ROWS)
-                    segment = weighted_panels<T, Index>(rows, points, weights, chosen, job, b, q_lo, q_hi, scratch);
+                    segment = weighted_panels<T>(rows, points, weights, chosen, job, b, q_lo, q_hi, scratch);
             for (int64_t b = 0; b < chosen.n; b += ROWS)
                 for (int64_t c = 0; c < m; ++c)
                     flush<T>(scratch.sums + b * m + c * ROWS, scratch.totals + b * columns + segment * m + c, columns);
