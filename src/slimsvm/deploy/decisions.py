@@ -48,17 +48,17 @@ def kind_of(name: str, params: Any, fitted: Any, classes: Array | None, n_output
     n_outputs : int
         Scores of a row.
     """
-    if name not in ESTIMATORS:
-        raise ValueError(
-            f"the file holds a {name}, whose labellings are those of a task in Python: slimsvm.load reads it. Without "
-            f"training code there are {', '.join(ESTIMATORS)}"
-        )
     if name in CLASSIFIERS:
         if fitted.get("multilabel_"):
             return "labels"
         if classes is None or len(classes) == 2:
             return "binary"
         return "pairs" if multi_class_of(params, fitted) == "ovo" else "classes"
+    if name not in KINDS:
+        raise ValueError(
+            f"the file holds a {name}, whose labellings are those of a task in Python: slimsvm.load reads it. Without "
+            f"training code there are {', '.join(ESTIMATORS)}"
+        )
     if KINDS[name] != "regression":
         return KINDS[name]
     if params.get("loss") == "poisson":

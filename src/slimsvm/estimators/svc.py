@@ -438,6 +438,8 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
             Several labels per row: (n_samples, n_labels), positive for the row's labels. Pairs: as in scikit-learn.
         """
         scores = self._scores(X)
+        if self._kind() == "binary":  # a decision takes a fifth of the time of a single row's score to be made
+            return scores[:, 0]
         return self._decision().shown(scores)
 
     def predict(self, X):

@@ -109,7 +109,7 @@ class KernelLines:
         For the lines.
     settings : ValueSettings
     grows : bool
-        Whether there is to be room for further columns.
+        Whether there is to be room for further columns, and lines are replaced; else they are made in place (`add`).
 
     Attributes
     ----------
@@ -140,7 +140,11 @@ class KernelLines:
         capacity = max(1, min(n, 2 * len(active)) if self.grows else len(active))
         self.n_slots = n_slots = min(capacity, self.memory_limit // (itemsize * capacity))
         self.values = self.room.array((n_slots, capacity), self.kernel_rows.dtype)
-        self._buffer = np.empty(0, self.kernel_rows.dtype)
+        # Used again and again: memory that is new costs as much as the values it takes.
+        size = min(self.settings.lines_per_block, n_slots) * capacity if self.grows else 0
+        if self._puts_lines:
+            size = min(self.settings.lines_at_once, n_slots) * min(self.settings.columns_at_once, capacity)
+        self._buffer = np.empty(size, self.kernel_rows.dtype)
         self._parts = [(0, len(active), self._columns(active))]
         self._slot_of = np.full(n, -1)
         self._owner = np.full(n_slots, -1)
@@ -220,17 +224,15 @@ class KernelLines:
 
     def _compute(self, rows: Array, slots: Array, lo: int, hi: int, points: Points) -> None:
         """Compute columns lo to hi of the lines of rows with the columns as points."""
-        most = min(self.n_slots, self.settings.lines_per_block) * self.values.shape[1]
-        block = self._of_buffer(len(rows), hi - lo, most)
+        block = self._buffer[: len(rows) * (hi - lo)].reshape(len(rows), hi - lo)
         self.values[slots, lo:hi] = self.kernel_rows.block(points, rows=rows, out=block)
 
     def _put(self, rows: Array, slots: Array, lo: int, hi: int) -> None:
         """Compute columns lo to hi of the lines of rows with the lines as points, and put them into their slots."""
         points, values, k, step = self.kernel_rows.points(rows), self.values, len(rows), self.settings.columns_at_once
-        most = min(self.settings.lines_at_once, self.n_slots) * min(step, values.shape[1])
         for first in range(lo, hi, step):
             columns = self.active[first : min(hi, first + step)]
-            block = self._of_buffer(len(columns), k, most)
+            block = self._buffer[: len(columns) * k].reshape(len(columns), k)
             self.kernel_rows.block(points, rows=columns, out=block)
             core.put_lines(
                 block=block,
@@ -240,14 +242,6 @@ class KernelLines:
                 n_threads=self.kernel_rows.n_jobs,
                 microseconds=block.size / COPIED,
             )
-
-    def _of_buffer(self, n_rows: int, n_columns: int, most: int) -> Array:
-        """A block in memory that is used again and again, ``most`` numbers of it: new memory costs as much as the
-        values it takes.
-        """
-        if len(self._buffer) < most:
-            self._buffer = np.empty(most, self.kernel_rows.dtype)
-        return self._buffer[: n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 # Steps on pairs move rows that have a line, and keep g of all. Where these are all but solved for, the rows that
