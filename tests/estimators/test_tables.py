@@ -166,13 +166,12 @@ def test_damaged_files_are_refused(classifier, tmp_path):
             slimsvm.load(tmp_path / "damaged.slim")
 
 
-def test_what_no_other_form_has_yet_is_refused_by_name(classifier, tmp_path):
-    classifier.save(tmp_path / "model.slim")
-    with pytest.raises(slimsvm.ModelFileError, match="a TableClassifier encodes the columns"):
-        slimsvm.load_predictor(tmp_path / "model.slim")
-    for attempt in (lambda: slimsvm.export(classifier, tmp_path / "x", to="c"), lambda: slimsvm.explain(classifier, X)):
-        with pytest.raises(TypeError, match="a TableClassifier encodes the columns"):
+def test_explaining_needs_a_background(classifier):
+    for attempt in (lambda: slimsvm.explain(classifier, X), lambda: classifier.explain(X, None)):
+        with pytest.raises(ValueError, match="needs background rows"):
             attempt()
+    found = slimsvm.explain(classifier, NEW.head(1), background=X.head(3), n_permutations=4)
+    assert found.values.shape == (1, 7)
 
 
 def test_class_weights_and_sample_weights_move_probabilities(classifier):

@@ -12,9 +12,11 @@ from pathlib import Path
 from slimsvm.cli.data import ROWS, add_reading_options, in_memory, read_form
 from slimsvm.cli.model_file import check_outputs, load_steps
 from slimsvm.cli.output import CommandError
-from slimsvm.deploy import TARGETS, forms_with, writer_of
+from slimsvm.deploy import TARGETS, forms_with, table_writer_of, writer_of
 from slimsvm.deploy.c_header import DTYPES
-from slimsvm.deploy.plain_model import read_plain_model
+from slimsvm.deploy.plain_model import plain_model_of_parts
+from slimsvm.deploy.table_model import table_model
+from slimsvm.modelfile import damage_named, read_model
 
 # Megabytes that rows are read into a quarter of.
 MEMORY_LIMIT = 2000
@@ -53,8 +55,14 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("--type int16 goes with --to c, found --to onnx")
     path = Path(args.output) if args.output else Path(args.model).with_suffix(TARGETS[args.to].suffix)
     check_outputs([path], [args.model, args.rows])
-    model = read_plain_model(args.model)
     options = {name: value for name, value in given.items() if value is not None}
+    header, arrays = read_model(args.model)
+    if "table" in header:
+        with damage_named(f"{args.model}: not a model this version knows"):
+            table = table_model(header, arrays)
+        print(table_writer_of(args.to)(table, path, **options))
+        return 0
+    model = plain_model_of_parts(args.model, header, arrays, by_columns=False)
     if args.rows is not None:
         trained = load_steps(args.model)[2]
         part = read_form(ROWS, args.rows, args, trained, labels_needed=False, test=True)

@@ -40,3 +40,16 @@ def writer_of(target: str) -> Callable[..., str]:
     """``write(model, path) -> sentence`` of a target, imported now."""
     module, _, function = TARGETS[target].writer.partition(":")
     return getattr(import_module(f"slimsvm.deploy.{module}"), function)
+
+
+# Forms that hold the encoders of a table, too.
+OF_TABLES = {"c": "table_forms:write_table_c", "json": "table_forms:write_table_json"}
+
+
+def table_writer_of(target: str) -> Callable[..., str]:
+    """The same for a model of a table; a ValueError if the form has no place for its encoders."""
+    if target not in OF_TABLES:
+        known = ", ".join(map(repr, OF_TABLES))
+        raise ValueError(f"a table's columns have encoders, which {target!r} has no place for; there are {known}")
+    module, _, function = OF_TABLES[target].partition(":")
+    return getattr(import_module(f"slimsvm.deploy.{module}"), function)

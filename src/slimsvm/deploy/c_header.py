@@ -69,6 +69,7 @@ COMMENTS = {
     "quantiles": "Writes the NAME_N_OUTPUTS quantiles, in rising order.",
     "ranking": "The score, by which the rows of a query are sorted, falling.",
 }
+BY_PROBABILITY = "The class of the greatest probability, the first of equals, is NAME_classes[NAME_predict(x)]."
 # What it says of ``NAME_probabilities``, of classes and of labels.
 CALIBRATED, OF_TRAINING = "calibrated on rows that\n * the model was not trained on", "as the loss is\n * trained for"
 PROBABILITIES = "Writes the probabilities of the NAME_N_CLASSES classes, {whence}."
@@ -148,7 +149,8 @@ def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> 
     """The text with what is the same for all types of numbers around it."""
     reals = "float64" if dtype == "float64" else "float32"
     c = OfC(reals)
-    functions = f"/* {COMMENTS[model.kind]} */\n{_predict(model, c)}"
+    comment = BY_PROBABILITY if model.options.get("by_probability") else COMMENTS[model.kind]
+    functions = f"/* {comment} */\n{_predict(model, c)}"
     usage = [" *     float x[NAME_N_FEATURES] = {...}, scores[NAME_N_OUTPUTS];", " *     NAME_scores(x, scores);"]
     if model.calibration is not None:
         comment = PROBABILITIES_OF_LABELS if model.kind == "labels" else PROBABILITIES

@@ -108,6 +108,8 @@ class Decision:
         self.model, self.f = model, f
         self.n_classes = 0 if model.classes is None else len(model.classes)
         self.wants_pairs = model.options.get("decision_function_shape") == "ovo"
+        # Machines of tables: the class with the highest probability, whatever the score's sign.
+        self.by_probability = model.options.get("by_probability", False)
 
     @property
     def labels(self) -> Array | None:
@@ -194,12 +196,15 @@ class Binary(Decision):
     """The second of two classes where the score is positive."""
 
     def codes(self, scores: Any) -> Any:
-        """1, the second class, where the score is positive; else 0."""
-        return self.f.column(self.f.above(scores))
+        """1, the second class, where the score is positive, or with ``by_probability`` the log odds are; else 0."""
+        return self.f.column(self.f.above(self._log_odds(scores) if self.by_probability else scores))
 
     def probabilities(self, scores: Any) -> Any:
-        """Of the first class and the second, which has more than 1/2 where its score is positive."""
-        return self.f.both_sides(self.f.log_odds(scores, self.model.calibration, keeps_sign=True))
+        """Of the first class and the second, which has more than 1/2 where `codes` says so."""
+        return self.f.both_sides(self._log_odds(scores))
+
+    def _log_odds(self, scores: Any) -> Any:
+        return self.f.log_odds(scores, self.model.calibration, keeps_sign=not self.by_probability)
 
     def misfit(self, scores: Array) -> Array:
         """How far the score is on the wrong side."""
@@ -249,7 +254,11 @@ class Pairs(Classes):
         return scores if self.wants_pairs else pair_confidences(self.f, scores, self.n_classes)
 
     def codes(self, scores: Any) -> Any:
-        """The class with most votes, or with ``break_ties`` the one with the greatest confidence."""
+        """The class with most votes, or with ``break_ties`` the one with the greatest confidence, or with
+        ``by_probability`` with the greatest probability.
+        """
+        if self.by_probability:
+            return self.f.greatest(self.probabilities(scores))
         if not self.model.options.get("break_ties"):
             return self.f.greatest(self.f.votes(self.f.above(scores), self.n_classes))
         if self.wants_pairs:

@@ -94,7 +94,8 @@ def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table
             kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
             kind = "regression" if classes is None else "binary" if len(classes) == 2 else "pairs"
             basis = vectors[own["rows"]].astype(np.float64)
-            part = PlainModel(kind, kernel, n_features, basis, coef, own["intercept"], np.zeros(0), classes, {})
+            how = {} if classes is None else {"by_probability": True}
+            part = PlainModel(kind, kernel, n_features, basis, coef, own["intercept"], np.zeros(0), classes, how)
         model.machines.append((float(fact["weight"]), part, own["calibration"]))
     if not model.machines:
         raise ValueError("there is no machine")
@@ -128,7 +129,7 @@ def dense_coef(fact: Mapping[str, Any], own: Mapping[str, Array]) -> Array:
 def unpack_vectors(are_flags: Array, arrays: Mapping[str, Array]) -> Array:
     """All machines' vectors; learned ones have no flags apart."""
     if "vector_flags" not in arrays:
-        return arrays["vectors"]
+        return arrays["vectors"].astype(np.float32)
     n, n_flags = len(arrays["vectors"]), int(np.count_nonzero(are_flags))
     if arrays["vector_flags"].shape != (n, -(-n_flags // 8)):
         raise ValueError("the vectors' flags do not go with the columns")

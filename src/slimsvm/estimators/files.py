@@ -162,6 +162,9 @@ def export(model: Any, path, to: str, **options: Any) -> None:
             raise TypeError(
                 f"{name} goes with to={known}, found to={to!r}" if forms else f"no form has an option {name}"
             )
+    if isinstance(model, TableEstimator):
+        model.export(path, to, **options)
+        return
     plain = plain_model_of(model)
     check_path(parts_of(model)[2], path)
     writer_of(to)(plain, path, **options)
@@ -201,4 +204,6 @@ def explain(
     >>> slimsvm.explain(pipeline, X[:5], background=X[::10]).values.shape
     (5, 4, 3)
     """
+    if isinstance(model, TableEstimator):
+        return model.explain(X, background, n_permutations=n_permutations, random_state=random_state)
     return explained(model, X, background, n_permutations, random_state)

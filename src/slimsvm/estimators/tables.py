@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from slimsvm.core.clock import no_limit, time_limit
 from slimsvm.core.threads import one_blas_thread
+from slimsvm.deploy import table_writer_of
+from slimsvm.deploy.table_model import table_model
 from slimsvm.docstrings import described
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.conformal import bound, check_alpha
@@ -29,7 +31,7 @@ from slimsvm.estimators._shared.input_checks import (
 )
 from slimsvm.estimators._shared.table_explaining import column_values
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
-from slimsvm.estimators._shared.table_saving import goal_of, save_table_estimator
+from slimsvm.estimators._shared.table_saving import goal_of, save_table_estimator, table_parts
 from slimsvm.estimators._shared.table_search import (
     Found,
     importances_of,
@@ -143,6 +145,26 @@ class TableEstimator(BaseEstimator):
         check_is_fitted(self)
         save_table_estimator(self, path)
 
+    def export(self, path, to, **options):
+        """Write the fitted model in a form without Python; `slimsvm.export` calls it.
+
+        Parameters
+        ----------
+        path : str or path-like
+        to : {"json", "c"}
+            "json": encoders and machines. "c": a C99 header of one machine (``preset="small"``) and of the encoders of
+            numbers and levels; ``NAME_encode`` makes what ``NAME_predict`` takes of a row's columns.
+        **options
+            ``name`` and ``dtype`` of a C header.
+
+        Raises
+        ------
+        ValueError
+            The form has no place for the encoders, or a header none for several machines or for times.
+        """
+        check_is_fitted(self)
+        table_writer_of(to)(table_model(*table_parts(self)), path, **options)
+
     def explain(self, X, background, *, n_permutations=20, random_state=0):
         """Shapley values of columns: how much each adds to a row's prediction.
 
@@ -180,6 +202,10 @@ class TableEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         check_at_least("n_permutations", n_permutations, 4)
+        if background is None:
+            raise ValueError(
+                f"explain of a {type(self).__name__} needs background rows, such as 50 of the training rows"
+            )
         table = self._checked_table(X)
         rows, absent = self.encoding_.features(table), self.encoding_.features(self._checked_table(background))
         n_pairs, rng = -(-n_permutations // 2), check_random_state(random_state)

@@ -85,7 +85,7 @@ class Numbers(Encoder):
         present = ~np.isnan(numbers)
         if not present.any():
             return LeftOut(column.name, "no row has a value")
-        values, deviates = normal_deviates(numbers[present], weights[present], MOST_VALUES)
+        values, deviates = ranks_of(numbers[present], weights[present])
         if len(values) == 1 and present.all():
             return LeftOut(column.name, "all rows have the same value")
         if (
@@ -118,6 +118,12 @@ class Numbers(Encoder):
     def told(self) -> str:
         """Numbers, and whether some are missing."""
         return "numbers" + (", some missing" if self.flags_missing else "")
+
+
+def ranks_of(numbers: Array, weights: Array) -> tuple[Array, Array]:
+    """Values and their deviates, which float32 holds, as files do."""
+    values, deviates = normal_deviates(numbers, weights, MOST_VALUES)
+    return values, deviates.astype(np.float32).astype(np.float64)
 
 
 def _are_row_numbers(numbers: Array) -> bool:
@@ -234,7 +240,7 @@ class Times(Encoder):
         if not present.any():
             return LeftOut(column.name, "no row has a value")
         days = times[present].astype(np.int64) / DAY
-        values, deviates = normal_deviates(days, weights[present], MOST_VALUES)
+        values, deviates = ranks_of(days, weights[present])
         if len(values) == 1 and present.all():
             return LeftOut(column.name, "all rows have the same value")
         span = values[-1] - values[0]
@@ -333,7 +339,9 @@ def pack_encoder(encoder: Encoder, prefix: str, arrays: dict[str, Array]) -> dic
     for field in fields(encoder):
         value = getattr(encoder, field.name)
         if isinstance(value, np.ndarray):
-            arrays[f"{prefix}_{field.name}"] = value
+            with np.errstate(over="ignore"):
+                short = value.astype(np.float32)
+            arrays[f"{prefix}_{field.name}"] = short if np.array_equal(short, value) else value
         else:
             facts[field.name] = list(value) if isinstance(value, tuple) else value
     return facts
@@ -345,6 +353,7 @@ def unpack_encoder(facts: Mapping[str, Any], prefix: str, arrays: Mapping[str, A
     parts: dict[str, Any] = {}
     for field in fields(cls):
         value = arrays.get(f"{prefix}_{field.name}", facts.get(field.name))
+        value = value.astype(np.float64) if isinstance(value, np.ndarray) else value
         parts[field.name] = tuple(value) if isinstance(value, list) else value
     encoder = cls(**parts)
     check_encoder(encoder)

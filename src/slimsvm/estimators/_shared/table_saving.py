@@ -5,6 +5,7 @@ All machines' vectors are rows of one array, with features that are 0 or 1 as bi
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,12 @@ NUMBERS = "mean_y_", "spread_y_"
 
 def save_table_estimator(estimator: Any, path: Any) -> None:
     """Write a fitted `TableClassifier` or `TableRegressor`."""
+    # Readers of version 1 know of one machine of numbers alone.
+    write_model(path, *table_parts(estimator), version=2)
+
+
+def table_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays of its file."""
     arrays: dict[str, Array] = {}
     header: dict[str, Any] = {
         "estimator": type(estimator).__name__,
@@ -42,8 +49,7 @@ def save_table_estimator(estimator: Any, path: Any) -> None:
         classes = np.asarray(estimator.classes_)
         header["classes_are_objects"] = classes.dtype.kind == "O"
         arrays["classes"] = classes.astype(str) if classes.dtype.kind == "O" else classes
-    # Readers of version 1 know of one machine of numbers alone.
-    write_model(path, header, arrays, version=2)
+    return header, arrays
 
 
 def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: type) -> Any:
@@ -110,11 +116,12 @@ def pack_machines(machines: list[Machine], are_flags: Array, arrays: dict[str, A
     if np.isin(vectors[:, are_flags], (0.0, 1.0)).all():
         arrays["vector_flags"] = np.packbits(vectors[:, are_flags] != 0, axis=1)
         vectors = vectors[:, ~are_flags]
-    arrays["vectors"] = vectors
+    halves = vectors.astype(np.float16)
+    arrays["vectors"] = halves if np.array_equal(halves, vectors) else vectors
     facts, at = [], 0
     for j, machine in enumerate(machines):
         recipe = machine.recipe
-        fact: dict[str, Any] = {"recipe": [recipe.kernel, recipe.gamma_factor, recipe.C], "weight": machine.weight}
+        fact: dict[str, Any] = {"recipe": list(astuple(recipe)), "weight": machine.weight}
         if isinstance(machine.model, KernelExpansion):
             n = machine.model.n_basis
             more, parts = _pack_expansion(machine.model, numbers[at : at + n])

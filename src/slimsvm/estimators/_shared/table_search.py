@@ -23,7 +23,7 @@ from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, no_limi
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.learned_scales import learned_factors
 from slimsvm.estimators._shared.table_additive import AdditiveModel, additive_models
-from slimsvm.estimators._shared.table_goals import Goal
+from slimsvm.estimators._shared.table_goals import ClassGoal, Goal
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
@@ -35,6 +35,7 @@ from slimsvm.parts.values_of_C import fit_on_trial
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Exact
 from slimsvm.tables import Table, TableEncoding
+from slimsvm.tasks.smooth import task_of_classes
 
 Array = np.ndarray
 
@@ -46,6 +47,8 @@ VALUES_OF_C, ADDITIVE_C = (1.0, 100.0), (0.1, 1.0, 10.0, 100.0)
 FEWEST_OF_KIND, FEW_ROWS = N_FOLDS, 100
 # Rows that the search takes at most, and those that the machines that stay are trained on.
 MOST_SEARCHED, MOST_TRAINED = 5000, 30_000
+# C of few vectors with the logistic loss, and folds on which it is chosen.
+LOGISTIC_C, FEW_FOLDS = (1.0, 10.0), 2
 # The violation of a row's margin at which a machine's training ends.
 TOL = 0.01
 # Scales of features are learned from so many rows on, as `learned_scales` does in a sixth of the steps.
@@ -61,11 +64,12 @@ SEARCH_SHARE = 0.6
 
 @dataclass(frozen=True)
 class Recipe:
-    """A kernel, its gamma as a multiple of the typical one, and C."""
+    """A kernel, its gamma as a multiple of the typical one, C, and the loss: the task's own, "hinge", or "logistic"."""
 
     kernel: str
     gamma_factor: float
     C: float
+    loss: str = "hinge"
 
     def told(self) -> str:
         """The recipe in words."""
@@ -73,7 +77,8 @@ class Recipe:
             return f"additive model with C={self.C:g}"
         name, _, scales = self.kernel.partition(" in ")
         kernel = f"{name} kernel" + (f" in {scales}" if scales else "")
-        return f"{kernel}, {self.gamma_factor:g} times the typical gamma, C={self.C:g}"
+        loss = ", logistic loss" if self.loss == "logistic" else ""
+        return f"{kernel}, {self.gamma_factor:g} times the typical gamma, C={self.C:g}{loss}"
 
 
 # One line each: the kernel of some rows for a multiple of the typical gamma.
@@ -388,25 +393,44 @@ def trained(recipe: Recipe, rows: Rows) -> tuple[KernelExpansion | AdditiveModel
 
 
 def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Array]:
-    """One machine of few vectors by the best smooth recipe, calibrated by its like on the folds; misfits of those."""
-    recipe = found.smooth
-    model = small_model(recipe, rows, max_basis)
-    parts = found.parts or [(rows, rows)]
-    models = [small_model(recipe, part, max_basis) for part, _ in found.parts] or [model]
-    own = [own.scores(held.features, rows.n_jobs) for own, (_, held) in zip(models, parts, strict=True)]
-    goal, scores, (y, weights) = rows.goal, np.concatenate(own), held_out(parts)
-    calibration = goal.calibrate(scores, y, weights)
-    misfits = goal.misfits(goal.evidence(goal.predictions(scores, calibration), y), y)
-    return Machine(recipe, 1.0, model, calibration), some_in_order(misfits[: len(y) if found.parts else 0])
+    """One machine of few vectors in the kernel of the best smooth recipe, by the loss that is best on the folds;
+    misfits of rows held out.
+    """
+    goal, parts, recipe = rows.goal, found.parts or [(rows, rows)], found.smooth
+
+    def judged_on(recipe: Recipe, parts: list[Part]) -> tuple[float, Array, Array]:
+        own = [small_model(recipe, part, max_basis).scores(held.features, rows.n_jobs) for part, held in parts]
+        return judged(np.concatenate(own), goal, *held_out(parts))
+
+    if found.parts:
+        recipe = min(small_recipes(recipe, goal), key=lambda recipe: judged_on(recipe, parts[:FEW_FOLDS])[0])
+    _, evidence, calibration = judged_on(recipe, parts)
+    misfits = goal.misfits(evidence, held_out(parts)[0]) if found.parts else np.zeros(0)
+    return Machine(recipe, 1.0, small_model(recipe, rows, max_basis), calibration), some_in_order(misfits)
+
+
+def small_recipes(smooth: Recipe, goal: Goal) -> list[Recipe]:
+    """The recipe, and for classes the same kernel with the logistic loss, which few vectors do more with."""
+    return [smooth, *(replace(smooth, C=C, loss="logistic") for C in LOGISTIC_C if isinstance(goal, ClassGoal))]
 
 
 def small_model(recipe: Recipe, rows: Rows, max_basis: int) -> KernelExpansion:
-    """The recipe's model of few learned vectors."""
-    problem = replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C, tol=1e-3)
+    """The recipe's model of few learned vectors, which float16 holds."""
+    problem, goal = replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C, tol=1e-3), rows.goal
+    if recipe.loss == "logistic" and isinstance(goal, ClassGoal):
+        task = task_of_classes("logistic", goal.n_classes, False)
+        labels = np.where(rows.y > 0, 1, -1) if goal.n_classes == 2 else rows.y
+        problem = replace(problem, task=task, examples=task.encode(labels, rows.weights))
     solver = choose_solver(problem, max_basis, learns_metric=False)
     if not solver.follows_libsvm:
         problem = replace(problem, intercept="regularized")
-    return rounded(fit_on_trial(solver, problem).model)
+    model = fit_on_trial(solver, problem).model
+    if problem.task.has_class_scores and model.coef.shape[1] > 1:  # differences of classes are the scores of pairs
+        first, second = np.triu_indices(model.coef.shape[1], 1)
+        coef, intercept = model.coef, model.intercept
+        model = replace(model, coef=coef[:, first] - coef[:, second], intercept=intercept[first] - intercept[second])
+    half = model.basis.astype(np.float16)
+    return rounded(replace(model, basis=half) if np.isfinite(half).all() else model)
 
 
 def rounded(model: KernelExpansion) -> KernelExpansion:
