@@ -14,8 +14,8 @@ constexpr int CUTS_TOGETHER = 4;
 
 // total[i] += sum_t weight[t] rows[t][i] of the first n.
 template <class T>
-void add_rows_of_cuts(const T* const (&rows)[CUTS_TOGETHER], const double (&weight)[CUTS_TOGETHER], double* __restrict total,
-                      int64_t n) {
+void add_rows_of_cuts(const T* const (&rows)[CUTS_TOGETHER], const double (&weight)[CUTS_TOGETHER],
+                      double* __restrict total, int64_t n) {
     constexpr int lanes = LANES<double>;
     int64_t i = 0;
     for (; i + lanes <= n; i += lanes) {

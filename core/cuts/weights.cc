@@ -12,7 +12,7 @@ namespace slimsvm::SLIMSVM_ISA {
 
 namespace {
 
-constexpr int64_t WEIGHTS_TILE = 64;    // rows
+constexpr int64_t WEIGHTS_TILE = 64;  // rows
 constexpr int64_t STORED = 64;  // numbers of a row whose weights stay in the nearest cache while the outputs go by
 
 // Some stored numbers of a row, with the weights of their columns.
