@@ -665,6 +665,15 @@ def test_a_given_number_is_moved_if_that_is_near_and_learned_if_not():
     assert far.objective_ <= 1.2 * learned.objective_
 
 
+@pytest.mark.parametrize(("C", "ascends"), [(10.0, True), (10.1, False)])
+def test_two_classes_at_high_prices_have_newtons_method(C, ascends):
+    """A search solves at 2C, up to 20 by dual ascent."""
+    X, y = moons(300)
+    problem = Problem(as_rows(X), Binary().encode(2.0 * y - 1.0), Binary(), RBF(1.0), C=C, random_state=0)
+    assert size_search.SizeSearch(problem, Compact(), None, ()).ascends == ascends
+    assert size_search.SizeSearch(problem, Compact(max_basis=5), None, ()).ascends
+
+
 def test_vectors_that_are_near_enough_stay():
     X, y = make_moons(400, noise=0.2, random_state=0)
     exact = SVC().fit(X, y).model_

@@ -78,6 +78,8 @@ class SizeSearchSettings:
     price: float = 2.0
     pair_price: float = 4.0
     most_price: float = 10.0
+    # Two classes at higher prices have Newton's method at once, as ascent takes long (learned_bases.md, "Two classes").
+    ascent_price: float = 20.0
     # Where the number of vectors is given: what moved ones may miss of ‖w‖² (learned_bases.md, "Two classes").
     most_missed: float = 0.2
     # Gap of the coefficients in trials, as a share of the objective.
@@ -139,6 +141,7 @@ class SizeSearch(SearchWork):
         self.has_scores, self.leads = False, 0
         # A given number of vectors is for the price that is named; in a search fewer do as well at a higher one.
         self.price = self.settings.price if solver.max_basis is None else 1.0
+        self.ascends = self.price * problem.C <= self.settings.ascent_price
 
     # -- the exact machines of parts -------------------------------------------------------------------------------
 

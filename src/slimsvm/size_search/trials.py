@@ -310,7 +310,7 @@ class SearchWork:
     other_work : float
         What else took as long as so many kernel evaluations.
     ascends : bool
-        Whether coefficients of two classes came to their end by dual coordinate ascent so far.
+        Whether the price of two classes is one for dual coordinate ascent, and that came to its end so far.
     """
 
     mover: Mover
