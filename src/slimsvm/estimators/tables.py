@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from slimsvm.core.clock import no_limit, time_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.deploy import table_writer_of
+from slimsvm.deploy.conformal import bound, check_alpha
 from slimsvm.deploy.table_model import table_model
 from slimsvm.docstrings import described
 from slimsvm.estimators._shared.around_fit import afresh
-from slimsvm.estimators._shared.conformal import bound, check_alpha
 from slimsvm.estimators._shared.fitted import WRITING
 from slimsvm.estimators._shared.input_checks import (
     check_at_least,
