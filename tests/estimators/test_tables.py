@@ -19,8 +19,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import slimsvm
 from slimsvm import TableClassifier, TableRegressor
 from slimsvm.core import clock
+from slimsvm.deploy.conformal import bound
 from slimsvm.estimators._shared import table_search
-from slimsvm.estimators._shared.conformal import bound
 from slimsvm.estimators._shared.table_additive import LEAST_SPREAD, UNIT, additive_models, splines
 from slimsvm.estimators._shared.table_goals import ClassGoal, NumberGoal
 from slimsvm.estimators._shared.table_search import greedy_mean, some_in_order
