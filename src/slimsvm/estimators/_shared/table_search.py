@@ -48,7 +48,7 @@ FEWEST_OF_KIND, FEW_ROWS = N_FOLDS, 100
 # Rows that the search takes at most, and those that the machines that stay are trained on.
 MOST_SEARCHED, MOST_TRAINED = 5000, 30_000
 # C of few vectors with the logistic loss, and folds on which it is chosen.
-LOGISTIC_C, FEW_FOLDS = (1.0, 10.0), 2
+LOGISTIC_C, FEW_FOLDS = (10.0, 1000.0), 2
 # The violation of a row's margin at which a machine's training ends.
 TOL = 0.01
 # Scales of features are learned from so many rows on, as `learned_scales` does in a sixth of the steps.
