@@ -59,10 +59,10 @@ class TableModel:
 
     def predictions(self, X: Array) -> Array:
         """Probabilities (n, n_classes), or numbers (n, 1), of encoded rows."""
-        found = sum(weight * self._of_one(part.scores(X), lines) for weight, part, lines in self.machines)
+        found: Any = sum(weight * self._of_one(part.scores(X), lines) for weight, part, lines in self.machines)
         if self.classes is None:
-            return self.mean + self.spread * found
-        return found / found.sum(axis=1, keepdims=True)
+            return np.asarray(self.mean + self.spread * found)
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def _of_one(self, scores: Array, lines: Array) -> Array:
         """What one machine predicts."""

@@ -370,7 +370,7 @@ def misfits_of(found: Found, machines: list[Machine]) -> Array:
     """How badly the targets of rows held out fit the mean of machines that were not trained on them, ascending."""
     if not found.evidences:
         return np.zeros(0)
-    evidence = sum(machine.weight * found.evidences[machine.recipe] for machine in machines)
+    evidence: Any = sum(machine.weight * found.evidences[machine.recipe] for machine in machines)
     goal, (y, _) = found.parts[0][0].goal, held_out(found.parts)
     return some_in_order(goal.misfits(evidence, y))
 
