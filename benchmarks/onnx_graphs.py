@@ -58,7 +58,7 @@ def measure(name: str, n_vectors: int, n_runs: int) -> dict[str, Any]:
     name_of_set, params = MODELS[name]
     data = load(name_of_set)
     X, rows = (_dense(part) for part in (data.X_train[:TRAINED], data.X_test[:BATCH]))
-    clf = SVC(max_basis=n_vectors, random_state=0, **params).fit(X, data.y_train[:TRAINED])
+    clf = SVC(solver="refine", max_basis=n_vectors, random_state=0, **params).fit(X, data.y_train[:TRAINED])
     model, rows = plain_model_of(clf), np.resize(rows, (BATCH, rows.shape[1]))
     exact = model.scores(rows.astype(np.float64))
     with TemporaryDirectory() as folder:

@@ -8,38 +8,38 @@ namespace slimsvm::SLIMSVM_ISA {
 namespace {
 
 // Numbers of a tile, whose sums stay in the nearest cache while the cuts go by.
-constexpr int64_t COMBINED_TILE = 2048;
+constexpr int64_t TILE = 2048;
 // Cuts added up at a time.
-constexpr int CUTS_TOGETHER = 4;
+constexpr int TOGETHER = 4;
 
 // total[i] += sum_t weight[t] rows[t][i] of the first n.
 template <class T>
-void add_rows_of_cuts(const T* const (&rows)[CUTS_TOGETHER], const double (&weight)[CUTS_TOGETHER],
-                      double* __restrict total, int64_t n) {
+void add_rows_of_cuts(const T* const (&rows)[TOGETHER], const double (&weight)[TOGETHER], double* __restrict total,
+                      int64_t n) {
     constexpr int lanes = LANES<double>;
     int64_t i = 0;
     for (; i + lanes <= n; i += lanes) {
         Vec<double> sum = load<double>(total + i);
-        for (int t = 0; t < CUTS_TOGETHER; ++t) sum += weight[t] * load_wide(rows[t] + i);
+        for (int t = 0; t < TOGETHER; ++t) sum += weight[t] * load_wide(rows[t] + i);
         store<double>(total + i, sum);
     }
     for (; i < n; ++i)
-        for (int t = 0; t < CUTS_TOGETHER; ++t) total[i] += weight[t] * double(rows[t][i]);
+        for (int t = 0; t < TOGETHER; ++t) total[i] += weight[t] * double(rows[t][i]);
 }
 
 template <class T>
 void combine_tile(const struct slimsvm_combine_products_call& call, int64_t start, int64_t size) {
     const T* products = static_cast<const T*>(call.products) + call.first + start;
-    double total[COMBINED_TILE] = {};
-    const T* rows[CUTS_TOGETHER];
-    double weight[CUTS_TOGETHER];
+    double total[TILE] = {};
+    const T* rows[TOGETHER];
+    double weight[TOGETHER];
     int waiting = 0;
     for (int64_t j = 0; j < call.k; ++j) {
         if (call.weights[j] != 0.0) {
             rows[waiting] = products + call.slots[j] * call.n_numbers;
             weight[waiting++] = call.weights[j];
         }
-        if (waiting == CUTS_TOGETHER) {
+        if (waiting == TOGETHER) {
             add_rows_of_cuts<T>(rows, weight, total, size);
             waiting = 0;
         }
@@ -51,9 +51,9 @@ void combine_tile(const struct slimsvm_combine_products_call& call, int64_t star
 template <class T>
 void combine(const struct slimsvm_combine_products_call& call) {
     Team team(call.n_threads, call.microseconds);
-    share(team, divide_up(call.n, COMBINED_TILE), [&](int64_t lo, int64_t hi, int64_t) {
+    share(team, divide_up(call.n, TILE), [&](int64_t lo, int64_t hi, int64_t) {
         for (int64_t tile = lo; tile < hi; ++tile)
-            combine_tile<T>(call, tile * COMBINED_TILE, least(COMBINED_TILE, call.n - tile * COMBINED_TILE));
+            combine_tile<T>(call, tile * TILE, least(TILE, call.n - tile * TILE));
     });
 }
 

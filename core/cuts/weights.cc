@@ -12,7 +12,7 @@ namespace slimsvm::SLIMSVM_ISA {
 
 namespace {
 
-constexpr int64_t WEIGHTS_TILE = 64;  // rows
+constexpr int64_t TILE = 64;    // rows
 constexpr int64_t STORED = 64;  // numbers of a row whose weights stay in the nearest cache while the outputs go by
 
 // Some stored numbers of a row, with the weights of their columns.
@@ -92,8 +92,8 @@ void add_row(const struct slimsvm_sparse_product_call& call, int64_t i, double* 
 template <class Index>
 void multiply_rows_of(const struct slimsvm_sparse_product_call& call) {
     Team team(call.n_threads, call.microseconds);
-    share(team, divide_up(call.n, WEIGHTS_TILE), [&](int64_t lo, int64_t hi, int64_t) {
-        for (int64_t k = lo * WEIGHTS_TILE; k < least(call.n, hi * WEIGHTS_TILE); ++k) {
+    share(team, divide_up(call.n, TILE), [&](int64_t lo, int64_t hi, int64_t) {
+        for (int64_t k = lo * TILE; k < least(call.n, hi * TILE); ++k) {
             double* out = call.out + k * call.m;
             for (int64_t c = 0; c < call.m; ++c) out[c] = call.bias ? call.bias[c] : 0.0;
             add_row<Index>(call, call.index ? call.index[k] : call.first + k, out);

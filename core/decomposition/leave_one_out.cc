@@ -11,7 +11,7 @@ namespace slimsvm::SLIMSVM_ISA {
 
 namespace {
 
-constexpr int ELIMINATED_TOGETHER = 8;  // rows that are eliminated at a time
+constexpr int GROUP = 8;  // rows that are eliminated at a time
 // Added to the diagonal of A, as a share of its largest entry: copies of a row make a kernel matrix singular.
 constexpr double RIDGE = 1e-10, TINY = 1e-300;
 
@@ -25,7 +25,7 @@ struct Span {
     double* L = nullptr;        // (m, stride) without its diagonal
     double* inverse = nullptr;  // (m) of the diagonal
     double* border = nullptr;   // (stride) L^-1 1, if there is one
-    double* x = nullptr;        // (ELIMINATED_TOGETHER, stride) rows that are eliminated
+    double* x = nullptr;        // (GROUP, stride) rows that are eliminated
 };
 
 Span span_of(Room& room, int64_t m, int64_t n) {
@@ -39,7 +39,7 @@ Span span_of(Room& room, int64_t m, int64_t n) {
     span.L = room.take<double>(m * span.stride);
     span.inverse = room.take<double>(m);
     span.border = room.take<double>(span.stride);
-    span.x = room.take<double>(ELIMINATED_TOGETHER * span.stride);
+    span.x = room.take<double>(GROUP * span.stride);
     return span;
 }
 
@@ -62,7 +62,7 @@ SLIMSVM_INLINE void eliminate_rows(const Span& span, double* x, int64_t zeros, i
 }
 
 void eliminate(const Span& span, double* x, int64_t n_rows, int64_t zeros, int64_t from, int64_t to) {
-    if (n_rows == ELIMINATED_TOGETHER) return eliminate_rows<ELIMINATED_TOGETHER>(span, x, zeros, from, to);
+    if (n_rows == GROUP) return eliminate_rows<GROUP>(span, x, zeros, from, to);
     for (int64_t r = 0; r < n_rows; ++r) eliminate_rows<1>(span, x + r * span.stride, zeros, from, to);
 }
 
@@ -95,8 +95,8 @@ bool factor(const struct slimsvm_span_distances_call& call, const Span& span, do
     double largest = 0.0;
     for (int64_t i = 0; i < span.m; ++i) largest = most(largest, span.own[i]);
     const double added = softness + RIDGE * largest;
-    for (int64_t first = 0; first < span.m; first += ELIMINATED_TOGETHER) {
-        const int64_t n_rows = least(int64_t(ELIMINATED_TOGETHER), span.m - first);
+    for (int64_t first = 0; first < span.m; first += GROUP) {
+        const int64_t n_rows = least(int64_t(GROUP), span.m - first);
         double* group = span.L + first * span.stride;
         for (int64_t r = 0; r < n_rows; ++r) take_values(call, span, first + r, first + r, group + r * span.stride);
         eliminate(span, group, n_rows, 0, 0, first);
@@ -122,9 +122,9 @@ Products products_of(const struct slimsvm_span_distances_call& call, const Span&
 
 // Distances of the rows of the span from that of the others in it: by the diagonal of A's inverse.
 void distances_within(const struct slimsvm_span_distances_call& call, const Span& span, double softness, double ones) {
-    for (int64_t first = 0; first < span.m; first += ELIMINATED_TOGETHER) {
-        const int64_t n_rows = least(int64_t(ELIMINATED_TOGETHER), span.m - first);
-        for (int64_t i = 0; i < ELIMINATED_TOGETHER * span.stride; ++i) span.x[i] = 0.0;
+    for (int64_t first = 0; first < span.m; first += GROUP) {
+        const int64_t n_rows = least(int64_t(GROUP), span.m - first);
+        for (int64_t i = 0; i < GROUP * span.stride; ++i) span.x[i] = 0.0;
         for (int64_t r = 0; r < n_rows; ++r) span.x[r * span.stride + first + r] = 1.0;
         eliminate(span, span.x, n_rows, first, first, span.m);
         for (int64_t r = 0; r < n_rows; ++r) {
@@ -137,8 +137,8 @@ void distances_within(const struct slimsvm_span_distances_call& call, const Span
 
 // Distances of the other rows.
 void distances_to(const struct slimsvm_span_distances_call& call, const Span& span, double ones) {
-    for (int64_t first = span.m; first < span.n; first += ELIMINATED_TOGETHER) {
-        const int64_t n_rows = least(int64_t(ELIMINATED_TOGETHER), span.n - first);
+    for (int64_t first = span.m; first < span.n; first += GROUP) {
+        const int64_t n_rows = least(int64_t(GROUP), span.n - first);
         for (int64_t r = 0; r < n_rows; ++r) take_values(call, span, first + r, span.m, span.x + r * span.stride);
         eliminate(span, span.x, n_rows, 0, 0, span.m);
         for (int64_t r = 0; r < n_rows; ++r) {

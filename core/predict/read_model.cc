@@ -53,7 +53,8 @@ bool read_kind(const Json& header, Model& model) {
                  {"OrdinalSVC", Kind::ORDINAL}, {"RankSVM", Kind::RANKING},  {"SequenceSVM", Kind::SEQUENCES}};
     const Json estimator = header["estimator"], params = header["params"];
     if (estimator.is_text("SVR") && params["loss"].is_text("poisson")) return model.kind = Kind::COUNTS, true;
-    if (estimator.is_text("SVR") && params["loss"].is_text("quantile") && params["quantile"].is_array())
+    const Json quantile = params["quantile"];  // several are a list, or an array as files have it
+    if (estimator.is_text("SVR") && params["loss"].is_text("quantile") && (quantile.is_array() || quantile.is_object()))
         return model.kind = Kind::QUANTILES, true;
     for (const auto& known : kinds)
         if (estimator.is_text(known.estimator)) return model.kind = known.kind, true;

@@ -137,7 +137,7 @@ def test_options_reach_estimator_and_solver(capsys, tmp_path, files):
     assert {name: found[name] for name in wanted} == wanted
 
 
-@pytest.mark.parametrize(("solver", "name"), [("auto", "Refine"), ("cpsp", "CPSP")])
+@pytest.mark.parametrize(("solver", "name"), [("auto", "Compact"), ("refine", "Refine"), ("cpsp", "CPSP")])
 def test_a_cap_on_vectors(capsys, tmp_path, files, solver, name):
     options = ["--gamma", "5", "--max-basis", "7", "--solver", solver]
     report = run_json(capsys, "train", files / "board.txt", tmp_path / "m.slim", *options)

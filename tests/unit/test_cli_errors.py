@@ -66,9 +66,8 @@ def fail(capsys, argv, code=1):
         ("a.txt", "1 1:0.5\nspam 1:1\n", "a.txt, line 2: found 'spam' where the label, a number, belongs"),
         (
             "a.csv",
-            "x,y\n1,2\ntwo,3\n",
-            "a.csv, line 3, column 'x': found 'two' where a number belongs; TableClassifier, and "
-            "`slimsvm train --task table`, take texts and missing values",
+            "x,y\n1,2\ntwo,3\n",  # a text makes it a table
+            "a.csv: has 2 rows, of which none can be held out: give --test FILE",
         ),
         ("a.csv", "x,y\n1,2\n3\n", "a.csv, line 3: found 1 fields, the header has 2"),
         ("a.txt.gz", b"\x1f\x8b\x08 and so on", "a.txt.gz: the gzip data are damaged or cut short: "),

@@ -1,5 +1,6 @@
 """Losses with two derivatives: formulas, Newton's method and learned vectors over them, bounds, probabilities."""
 
+import json
 import warnings
 
 import numpy as np
@@ -485,6 +486,8 @@ def test_several_quantiles_do_not_cross(tmp_path):
     few.save(tmp_path / "model.slim")
     np.testing.assert_array_equal(load(tmp_path / "model.slim").predict(Z), few.predict(Z))
     np.testing.assert_allclose(load_predictor(tmp_path / "model.slim").predict(Z), few.predict(Z), atol=1e-6)
+    few.to_json(tmp_path / "model.json")
+    assert json.loads((tmp_path / "model.json").read_text())["quantile"] == several
 
 
 NUMBERS_OF_TASKS = [*NUMBERS, "epsilon_insensitive", "quantile"]

@@ -57,9 +57,9 @@ def is_table(args: argparse.Namespace) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether a field is a number as files of numbers have it."""
+    """Whether a field is a number, infinite ones too, which no table takes either."""
     try:
-        return np.isfinite(float(text))
+        return not np.isnan(float(text))
     except ValueError:
         return False
 

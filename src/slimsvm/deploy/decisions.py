@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -63,10 +62,15 @@ def kind_of(name: str, params: Any, fitted: Any, classes: Array | None, n_output
         return KINDS[name]
     if params.get("loss") == "poisson":
         return "counts"
-    quantile = params.get("quantile", 0.5)
-    if params.get("loss") == "quantile" and not (isinstance(quantile, Real) or np.shape(quantile) == ()):
+    if params.get("loss") == "quantile" and np.ndim(quantiles_of(params)):
         return "quantiles"
     return "regression" if n_outputs == 1 else "targets"
+
+
+def quantiles_of(params: Any) -> Any:
+    """The parameter ``quantile``, a number or several; a file has an array as a dictionary."""
+    quantile = params.get("quantile", 0.5)
+    return quantile["array"] if isinstance(quantile, dict) else quantile
 
 
 def multi_class_of(params: Any, fitted: Any) -> str:

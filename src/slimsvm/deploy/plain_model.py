@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from slimsvm.deploy.decisions import CLASSIFIERS, kind_of
+from slimsvm.deploy.decisions import CLASSIFIERS, kind_of, quantiles_of
 from slimsvm.deploy.rows import CsrRows, Scaling, check_finite, dense_rows, read_scaling
 from slimsvm.kernels.kernel import feature_gamma
 from slimsvm.kernels.kernel_form import NUMPY
@@ -308,7 +308,7 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         plain=np.asarray(arrays["plain"], np.float64),
         classes=classes,
         options={option: params[option] for option in names if option in params}
-        | ({"quantile": params["quantile"]} if kind == "quantiles" else {}),
+        | ({"quantile": quantiles_of(params)} if kind == "quantiles" else {}),
         scaling=read_scaling(arrays, fitted["n_features_in_"]) if "scaling" in header else None,
         feature_names=_feature_names(header),
         calibration=read_calibration(header, arrays),

@@ -215,9 +215,9 @@ class SequenceSVM(KernelEstimator):
         >>> from slimsvm import SequenceSVM
         >>> X = [np.array([[0.0], [1.0], [0.0]]), np.array([[1.0], [1.0]])]
         >>> clf = SequenceSVM(C=10.0, gamma=1.0).fit(X, [["a", "b", "a"], ["b", "b"]])
-        >>> labels, scores = clf.predict_n_best([np.array([[1.0], [0.0]])], n=2)[0]
-        >>> labels.tolist()
-        [['b', 'a'], ['b', 'b']]
+        >>> labels, scores = clf.predict_n_best([np.array([[1.0], [0.0]])], n=9)[0]
+        >>> labels.shape, labels[0].tolist(), bool(scores[0] > scores[1])
+        ((4, 2), ['b', 'a'], True)
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise ValueError(f"n must be an integer >= 1, found {n!r}")
