@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import os
 import warnings
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -41,16 +42,13 @@ def is_table(args: argparse.Namespace) -> bool:
     if not (args.data.lower().endswith(".csv") and os.path.isfile(args.data)) or foreign_option(args) is not None:
         return False
     try:
-        with open(args.data, encoding="utf-8-sig", newline="") as file:
-            lines = [line for _, line in zip(range(ROWS_LOOKED_AT + 1), file, strict=False)]
-        rows = [row for row in csv.reader(lines, delimiter=max(",;\t", key=lines[0].count)) if row] if lines else []
+        rows = csv_rows(args.data, ROWS_LOOKED_AT + 1)
     except (OSError, UnicodeDecodeError, csv.Error):
         return False
     if not rows or any(is_number(name) for name in rows[0]):
         return False
     names = [name.strip() for name in rows[0]]
-    usual = [name for name in names if name.lower() in LABELS] or names[-1:]
-    labels = usual if args.target is None else [args.target]
+    labels = (usual_labels(names) or names[-1:]) if args.target is None else [args.target]
     return any(
         not is_number(value) for row in rows[1:] for name, value in zip(names, row, strict=False) if name not in labels
     )
@@ -160,14 +158,22 @@ def print_table_model(estimator: Any, args: argparse.Namespace) -> int:
 # -- files and labels --------------------------------------------------------------------------------------------------
 
 
+def csv_rows(path: str, most_lines: int | None = None) -> list[list[str]]:
+    """The rows of a CSV file, of its first lines alone if so many are asked for; commas, semicolons or tabs."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        lines = list(islice(file, most_lines))
+    return [row for row in csv.reader(lines, delimiter=max(",;\t", key=lines[0].count)) if row] if lines else []
+
+
+def usual_labels(names: Iterable[str]) -> list[str]:
+    """The columns that are called as labels are."""
+    return [name for name in names if name.lower() in LABELS]
+
+
 def read_csv(path: str) -> Columns:
     """The columns of a CSV file whose first line names them; commas, semicolons or tabs."""
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            text = file.read()
-        first = text.partition("\n")[0]
-        lines = io.StringIO(text, newline="")
-        rows = [row for row in csv.reader(lines, delimiter=max(",;\t", key=first.count)) if row]
+        rows = csv_rows(path)
     except OSError as error:
         raise CommandError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -189,7 +195,7 @@ def label_of(columns: Columns, target: str | None, path: str) -> str:
         if target not in columns:
             raise CommandError(f"{path}: has no column {target!r}, found {told(columns)}")
         return target
-    found = [name for name in columns if name.lower() in LABELS]
+    found = usual_labels(columns)
     if len(found) != 1:
         raise CommandError(f"{path}: which column is the label? Give it by --label NAME, one of {told(columns)}")
     return found[0]

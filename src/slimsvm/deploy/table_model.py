@@ -12,22 +12,9 @@ from slimsvm.deploy.decisions import ARRAYS
 from slimsvm.deploy.plain_model import KERNELS, PlainModel
 from slimsvm.deploy.predictors import Predictor
 from slimsvm.tables import TableEncoding, table_of
-from slimsvm.tables.splines import N_SPLINES, additive_scores
+from slimsvm.tables.splines import N_SPLINES, AdditiveModel
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class AdditivePart:
-    """The additive model among a table's machines: its scores are sums over columns."""
-
-    weights: Array
-    intercept: Array
-    are_flags: Array
-
-    def scores(self, X: Array) -> Array:
-        """Scores (n, n_outputs) of encoded rows."""
-        return additive_scores(X, self.weights, self.intercept, self.are_flags)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +24,7 @@ class TableModel:
     Parameters
     ----------
     encoding : TableEncoding
-    machines : list of (float, PlainModel or AdditivePart, ndarray)
+    machines : list of (float, PlainModel or AdditiveModel, ndarray)
         Weights, machines, and what makes probabilities of their scores: (u, w, c, b) of
         `slimsvm.deploy.decisions.OfArrays.log_odds` for two classes, or each pair of several.
     classes : ndarray or None
@@ -59,17 +46,24 @@ class TableModel:
 
     def predictions(self, X: Array) -> Array:
         """Probabilities (n, n_classes), or numbers (n, 1), of encoded rows."""
-        found: Any = sum(weight * self._of_one(part.scores(X), lines) for weight, part, lines in self.machines)
+        n_classes = 0 if self.classes is None else len(self.classes)
+        found: Any = sum(
+            weight * predictions_of(part.scores(X), lines, n_classes) for weight, part, lines in self.machines
+        )
         if self.classes is None:
             return np.asarray(self.mean + self.spread * found)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
-    def _of_one(self, scores: Array, lines: Array) -> Array:
-        """What one machine predicts."""
-        if self.classes is None:
-            return scores
-        log_odds = ARRAYS.log_odds(scores, lines, keeps_sign=False)
-        return ARRAYS.both_sides(log_odds) if len(self.classes) == 2 else ARRAYS.coupled(log_odds, len(self.classes))
+
+def predictions_of(scores: Array, lines: Array, n_classes: int) -> Array:
+    """What one machine predicts: probabilities (n, n_classes), or without classes the scores.
+
+    The best log odds have another sign than the score here and there: a rare class's rows are on the wrong side.
+    """
+    if not n_classes:
+        return scores
+    log_odds = ARRAYS.log_odds(scores, lines, keeps_sign=False)
+    return ARRAYS.both_sides(log_odds) if n_classes == 2 else ARRAYS.coupled(log_odds, n_classes)
 
 
 def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableModel:
@@ -89,7 +83,7 @@ def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table
             raise ValueError(f"machine {j} has coefficients of shape {coef.shape} for {n_rows} rows")
         if own["calibration"].shape != (n_lines, 4) or not 0 < fact["weight"] <= 1:
             raise ValueError(f"machine {j} has a calibration of shape {own['calibration'].shape}")
-        part: Any = AdditivePart(coef, own["intercept"], encoding.are_flags)
+        part: Any = AdditiveModel(coef, own["intercept"], encoding.are_flags)
         if "weights" not in own:
             kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
             kind = "regression" if classes is None else "binary" if len(classes) == 2 else "pairs"

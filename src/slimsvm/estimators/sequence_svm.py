@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -222,9 +223,9 @@ class SequenceSVM(KernelEstimator):
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise ValueError(f"n must be an integer >= 1, found {n!r}")
         scores, offsets = self._emissions(X, lengths)
-        chain, found = Chain(len(self.classes_)), []
+        task, found = Chain(len(self.classes_)), []
         for own in np.split(scores, offsets[1:-1]):
-            labels, values = chain.n_best(own, self.model_.plain, int(n))
+            labels, values = task.n_best(own, self.model_.plain, int(n))
             found.append((self.classes_[labels], values))
         return found
 
@@ -243,8 +244,8 @@ class SequenceSVM(KernelEstimator):
             above 0, but for ties.
         """
         scores, offsets = self._emissions(X, lengths)
-        chain = Chain(len(self.classes_))
-        found = [chain.margins(own, self.model_.plain) for own in np.split(scores, offsets[1:-1])]
+        task = Chain(len(self.classes_))
+        found = [task.margins(own, self.model_.plain) for own in np.split(scores, offsets[1:-1])]
         return found if lengths is None else np.concatenate(found)
 
     def score(self, X, y, lengths=None):
@@ -310,9 +311,9 @@ class SequenceSVM(KernelEstimator):
         """All rows in one array, with their windows, and the positions where sequences begin."""
         if isinstance(self.window, bool) or not isinstance(self.window, (int, np.integer)) or self.window < 0:
             raise ValueError(f"window must be an integer >= 0, found {self.window!r}")
-        flat = X if lengths is not None else _joined(X)
-        if are_dictionaries(flat):
-            return self._dictionary_rows(flat, list(map(len, X)) if lengths is None else lengths, reset)
+        if are_dictionaries(X if lengths is not None else _first_filled(X)):
+            rows = X if lengths is not None else list(chain.from_iterable(X))
+            return self._dictionary_rows(rows, list(map(len, X)) if lengths is None else lengths, reset)
         if lengths is None:
             X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "sequence")
         else:
@@ -364,10 +365,10 @@ class SequenceSVM(KernelEstimator):
         return labels
 
 
-def _joined(X: Any) -> Any:
-    """The rows of sequences that are lists, one after another; None where one is no list."""
+def _first_filled(X: Any) -> Any:
+    """The first sequence that has a row, if sequences are lists; else None."""
     is_listed = isinstance(X, (list, tuple)) and all(isinstance(sequence, (list, tuple)) for sequence in X)
-    return [row for sequence in X for row in sequence] if is_listed else None
+    return next(filter(None, X), None) if is_listed else None
 
 
 def _with_window(X: Any, offsets: Array, window: int) -> Any:

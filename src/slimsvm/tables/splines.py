@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 Array = np.ndarray
@@ -32,16 +34,29 @@ def spline_values(numbers: Array) -> tuple[Array, Array]:
     return np.column_stack(values), at - DEGREE
 
 
-def additive_scores(X: Array, weights: Array, intercept: Array, are_flags: Array) -> Array:
-    """Scores (n, n_outputs) of an additive model: flags times weights, and the splines of each number in turn.
+@dataclass(frozen=True, eq=False)
+class AdditiveModel:
+    """Scores of encoded rows, a column for each output: flags times weights, and the splines of each number in turn.
 
-    A row has the same score in any batch.
+    Parameters
+    ----------
+    weights : float64 ndarray of shape (n_splines, n_outputs)
+    intercept : float64 ndarray of shape (n_outputs,)
+    are_flags : bool ndarray of shape (n_features,)
+        Which features are 0 or 1.
     """
-    n_flags = int(np.count_nonzero(are_flags))
-    flags = np.asarray(X[:, are_flags], np.float64)
-    scores: Array = intercept + np.einsum("ij,jk->ik", flags, weights[:n_flags])
-    for place, column in enumerate(X[:, ~are_flags].T):
-        values, first = spline_values(column)
-        rows = (n_flags + N_SPLINES * place + first)[:, None] + np.arange(DEGREE + 1)
-        scores += np.einsum("ij,ijk->ik", values, weights[rows])
-    return scores
+
+    weights: Array
+    intercept: Array
+    are_flags: Array
+
+    def scores(self, X: Array, n_jobs: int | None = None) -> Array:
+        """Scores (n, n_outputs) of encoded rows; a row has the same in any batch."""
+        n_flags = int(np.count_nonzero(self.are_flags))
+        flags = np.asarray(X[:, self.are_flags], np.float64)
+        scores: Array = self.intercept + np.einsum("ij,jk->ik", flags, self.weights[:n_flags])
+        for place, column in enumerate(X[:, ~self.are_flags].T):
+            values, first = spline_values(column)
+            rows = (n_flags + N_SPLINES * place + first)[:, None] + np.arange(DEGREE + 1)
+            scores += np.einsum("ij,ijk->ik", values, self.weights[rows])
+        return scores

@@ -8,7 +8,6 @@ nearly one by one, and those with a rare class, want it beside the machines (doc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
@@ -17,7 +16,7 @@ from scipy.special import expit, log_softmax
 
 from slimsvm.core.clock import check_time
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal
-from slimsvm.tables.splines import N_SPLINES, additive_scores, spline_values
+from slimsvm.tables.splines import N_SPLINES, AdditiveModel, spline_values
 
 Array = np.ndarray
 
@@ -25,27 +24,6 @@ Array = np.ndarray
 UNIT, MOST_STEPS, LEAST_GAIN = 0.01, 300, 1e-6
 # Splines that vary less, of about 0.2 that they vary by, are taken to vary by so much.
 LEAST_SPREAD = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class AdditiveModel:
-    """Scores of encoded rows, a column for each output of a goal's machines.
-
-    Parameters
-    ----------
-    weights : float64 ndarray of shape (n_splines, n_outputs)
-    intercept : float64 ndarray of shape (n_outputs,)
-    are_flags : bool ndarray of shape (n_features,)
-        Which features are 0 or 1.
-    """
-
-    weights: Array
-    intercept: Array
-    are_flags: Array
-
-    def scores(self, X: Array, n_jobs: int | None = None) -> Array:
-        """Scores of encoded rows (n, n_outputs)."""
-        return additive_scores(X, self.weights, self.intercept, self.are_flags)
 
 
 def splines(X: Array, are_flags: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slimsvm import tasks
-from slimsvm.deploy.decisions import ARRAYS
+from slimsvm.deploy.table_model import predictions_of
 from slimsvm.estimators._shared.calibrating import calibration_of, some_of_each
 from slimsvm.estimators._shared.trials import evenly
 from slimsvm.tasks import Task
@@ -56,12 +56,8 @@ class ClassGoal:
         return calibration_of(self.task, scores, np.where(y > 0, 1, -1) if self.n_classes == 2 else y, weights)
 
     def predictions(self, scores: Array, calibration: Array) -> Array:
-        """Probabilities (n, n_classes).
-
-        The best log odds have another sign than the score here and there: a rare class's rows are on the wrong side.
-        """
-        log_odds = ARRAYS.log_odds(scores, calibration, keeps_sign=False)
-        return ARRAYS.both_sides(log_odds) if self.n_classes == 2 else ARRAYS.coupled(log_odds, self.n_classes)
+        """Probabilities (n, n_classes)."""
+        return predictions_of(scores, calibration, self.n_classes)
 
     def evidence(self, predictions: Array, y: Array) -> Array:
         """What the loss of a mean of predictions needs: the probability of the row's own class."""

@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm.deploy.table_model import dense_coef, own_arrays, unpack_vectors
-from slimsvm.estimators._shared.table_additive import AdditiveModel
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
 from slimsvm.estimators._shared.table_search import ADDITIVE, Machine, Recipe
 from slimsvm.kernels import KERNELS
 from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.modelfile import write_model
 from slimsvm.tables import TableEncoding
+from slimsvm.tables.splines import AdditiveModel
 
 Array = np.ndarray
 

@@ -22,7 +22,7 @@ from slimsvm import kernels
 from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, no_limit, share_of_time, time_limit
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.learned_scales import learned_factors
-from slimsvm.estimators._shared.table_additive import AdditiveModel, additive_models
+from slimsvm.estimators._shared.table_additive import additive_models
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
 from slimsvm.lazy import made_once
@@ -35,6 +35,7 @@ from slimsvm.parts.values_of_C import fit_on_trial
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Exact
 from slimsvm.tables import Table, TableEncoding
+from slimsvm.tables.splines import AdditiveModel
 from slimsvm.tasks.smooth import task_of_classes
 
 Array = np.ndarray
