@@ -110,6 +110,15 @@ def test_every_kind_is_among_them(runtime):
     }
 
 
+def test_quantiles_may_be_an_array(runtime, tmp_path):
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    few = slimsvm.SVR(loss="quantile", quantile=np.array([0.4, 0.5, 0.6]), max_basis=3, random_state=0).fit(X, X[:, 0])
+    few.save(tmp_path / "model.slim")
+    with Model(runtime, tmp_path / "model.slim") as model:
+        assert model.kind == "quantiles"
+        assert_near(model.predict(X), few.predict(X))
+
+
 @pytest.mark.parametrize("name", NAMES_OF_CALIBRATED)
 def test_probabilities(name, runtime, tmp_path):
     estimator, X = calibrated(name), sp.csr_array(some_rows())
