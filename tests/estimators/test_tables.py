@@ -347,12 +347,13 @@ def test_importances_are_shares_of_columns(classifier, regressor):
     )
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_additive_model_has_scikit_learns_optimum(n_classes):
+@pytest.mark.parametrize(("n_classes", "n_numbers"), [(2, 3), (4, 3), (2, 60), (4, 60)])
+def test_the_additive_model_has_scikit_learns_optimum(n_classes, n_numbers):
+    """Of 60 numbers there are more splines than rows."""
     rng = np.random.default_rng(0)
-    rows = np.column_stack([rng.normal(size=(300, 3)), rng.random((300, 2)) < 0.3])
-    y = np.digitize(rows[:, 0] - rows[:, 3] + 0.5 * rng.normal(size=300), np.linspace(-1, 1, n_classes + 1)[1:-1])
-    weights, are_flags = rng.uniform(0.5, 2.0, 300), np.array([False] * 3 + [True] * 2)
+    rows = np.column_stack([rng.normal(size=(300, n_numbers)), rng.random((300, 2)) < 0.3])
+    y = np.digitize(rows[:, 0] - rows[:, n_numbers] + 0.5 * rng.normal(size=300), np.linspace(-1, 1, n_classes + 1)[1:-1])
+    weights, are_flags = rng.uniform(0.5, 2.0, 300), np.array([False] * n_numbers + [True] * 2)
     found = splines(rows, are_flags)
     spread = np.sqrt(np.cov(found.T, aweights=weights, ddof=0).diagonal())
     spread[2:] = np.maximum(spread[2:], LEAST_SPREAD)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.linalg import cholesky, solve, solve_triangular
+from scipy.linalg import cholesky, qr, solve, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 
@@ -48,9 +48,22 @@ def additive_models(
     spread[are_flags.sum() :] = np.maximum(spread[are_flags.sum() :], LEAST_SPREAD)
     unit = np.where(spread > 1e-9, spread, np.inf)
     fits = logistic_fits if isinstance(goal, ClassGoal) else squared_fits
-    for W, b in fits((found - mean) / unit, goal.targets(y), weights, [UNIT * C for C in values_of_C]):
-        W = W / unit[:, None]
+    rows, axes = in_their_span((found - mean) / unit)
+    for W, b in fits(rows, goal.targets(y), weights, [UNIT * C for C in values_of_C]):
+        W = (W if axes is None else axes @ W) / unit[:, None]
         yield AdditiveModel(W.astype(np.float32).astype(np.float64), b - mean @ W, are_flags)  # as files have them
+
+
+def in_their_span(X: Array) -> tuple[Array, Array | None]:
+    """Coordinates of the rows on orthonormal axes of their span, and these axes as columns; X and None where the rows
+    are not fewer than the columns.
+
+    The optimal W lies in the span of the rows, and ‖W‖ is that of its coordinates.
+    """
+    if len(X) >= X.shape[1]:
+        return X, None
+    axes, coordinates = qr(X.T, mode="economic")
+    return coordinates.T, axes
 
 
 def squared_fits(X: Array, targets: Array, weights: Array, prices: Sequence[float]) -> Iterator[tuple[Array, Array]]:
