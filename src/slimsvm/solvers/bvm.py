@@ -30,7 +30,7 @@ FIRST_EPSILON = 0.5
 
 
 class BallVectorRun(BallRun):
-    """The centre α and the scale ε' that it is good for so far; then the core vector machine that goes on."""
+    """The run of a ball vector machine: it moves the centre α at one scale ε' after another, then grows a core set."""
 
     def __init__(self, problem: Problem, solver: BVM, state: DualState | None):
         super().__init__(problem, solver.epsilon, solver.sample_size, state)
@@ -38,7 +38,7 @@ class BallVectorRun(BallRun):
         self.core: SmallestBallRun | None = None
 
     def step(self) -> dict[str, Any]:
-        """One move of the centre, or the next scale, or one row more in the core set, or the end."""
+        """Move the centre, or take the next scale, or add one row to the core set, or end."""
         if self.core is not None:
             record = self.core.step() | {"epsilon": self.core.epsilon}
             self.latest, self.converged = self.core.latest, self.core.converged

@@ -51,7 +51,7 @@ MAX_REFUSED = 10
 
 
 class CPSPRun(CuttingPlaneRun):
-    """The loop of `CuttingPlaneRun` over projected cuts."""
+    """The cutting-plane loop of `CuttingPlaneRun`, with cuts projected onto a basis."""
 
     def __init__(self, problem: Problem, solver: CPSP, state: CutsState | None):
         self.solver, self.preimage = solver, get_preimage(solver.preimage)
@@ -67,7 +67,7 @@ class CPSPRun(CuttingPlaneRun):
             self.restore(state)
 
     def make_book(self, intercept: bool) -> ProjectedScores:
-        """Projected cuts over a basis that grows by preimages of their residuals."""
+        """Make the book of cuts projected over a basis that grows by preimages of their residuals."""
 
         def find(cut: Cut, basis: Any, basis_coef: Array) -> Any:
             residual = Residual(self.kernel_rows, cut.rows, cut.coef, basis, basis_coef)
@@ -81,7 +81,7 @@ class CPSPRun(CuttingPlaneRun):
         )
 
     def _is_explained(self, cut: Cut, projected: float) -> bool:
-        """Whether the cut's residual is no longer than ``delta``."""
+        """Return whether the cut's residual is no longer than ``delta``."""
         delta = self.solver.delta
         if delta is None:
             return False
@@ -92,7 +92,7 @@ class CPSPRun(CuttingPlaneRun):
         return found
 
     def step(self) -> dict[str, Any]:
-        """One pass; beside the usual record the basis, the bound within it and what the last cut's vectors gained."""
+        """Do one iteration; the record adds the basis, the bound within it, and what the last cut's vectors gained."""
         here = self.whole
         record = super().step()
         if self.centre is None:
@@ -108,7 +108,7 @@ class CPSPRun(CuttingPlaneRun):
         return record
 
     def within_tolerance(self, objective: float, factor: float = 1.0) -> bool:
-        """The usual rule. A basis that is to be filled is so once it is full, or nothing new is found."""
+        """Apply the usual rule; a basis that must be filled meets it only once it is full or nothing new is found."""
         exhausted = not self.solver.fill_basis or self.book.is_full or self.book.refused >= MAX_REFUSED
         return exhausted and super().within_tolerance(objective, factor)
 
@@ -122,7 +122,7 @@ class CPSPRun(CuttingPlaneRun):
         self.whole = coordinates, constant, self.target if self.centre is None else self.centre.now.point
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The best point over the basis, or the last one."""
+        """Return the best point over the basis, or the last one."""
         only_last = self.centre is not None or self.solver.keep == "last"
         ends = (self.whole,) if only_last else (self.whole, self.lowest.found)
         objective, (coordinates, constant, point) = min(
@@ -143,7 +143,7 @@ class CPSPRun(CuttingPlaneRun):
         return Fit(model, status, objective, None, history, counters, self.state())
 
     def _objective(self, whole: tuple[Array, Array, Point]) -> float:
-        """½‖w‖² + C Σ ω_e ℓ_e of whitened coordinates, constant and point."""
+        """Return ½‖w‖² + C Σ ω_e ℓ_e at a point given by whitened coordinates and constant."""
         coordinates, constant, point = whole
         loss = self.task.along((point.scores, point.plain), (point.scores, point.plain), 0.0, self.examples)[0]
         norm_squared = float(np.sum(coordinates**2) + constant @ constant + point.plain @ point.plain)
@@ -251,7 +251,7 @@ class CPSP(CuttingPlaneSolver):
         self.keep = keep
 
     def make_run(self, problem: Problem, state: CutsState | None) -> CPSPRun | PursuitRun | OverAllRows:
-        """A run by Newton's method, or one over projected cuts."""
+        """Make a run by Newton's method, or one over projected cuts."""
         preimage = get_preimage(self.preimage)
         preimage.check(problem.kernel, problem.rows.is_sparse)
         if self.method not in ("auto", "newton", "cutting-planes"):
@@ -297,7 +297,7 @@ class CPSP(CuttingPlaneSolver):
         return CPSPRun(problem, self, state)
 
     def _pursuit(self, problem: Problem, plan: PursuitPlan, state: Any) -> PursuitRun | OverAllRows:
-        """A run by Newton's method, of very many rows on a sample: δ and its bound need all of them."""
+        """Make a run by Newton's method. It uses a sample of very many rows, unless δ and its bound are asked for."""
         rng = problem.generator()
         problem = replace(problem, random_state=rng)  # made once, which may draw from one that others share
         sample = problem if plan.record_delta else learning_part(problem, rng)

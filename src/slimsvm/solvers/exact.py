@@ -66,7 +66,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class ExactSettings:
-    """How the three levels follow each other. docs/experiments/exact_solver.md has what was measured."""
+    """Settings of how the three levels alternate. docs/experiments/exact_solver.md has what was measured."""
 
     # Shares of the memory limit for lines of the kernel matrix, and for newton. Chosen, not measured.
     cache_share: float = 0.5
@@ -95,7 +95,7 @@ class ExactSettings:
 
 
 class ExactRun(Run):
-    """The loop's state on one problem; see the module's text.
+    """The run of the exact solver on one problem; the module's docstring describes its three levels.
 
     ``v`` is changed by whole working sets at a time, and ``g_of_all`` says whether g is that of v in all rows: what
     `finish` needs is there wherever an interrupt strikes.
@@ -145,12 +145,12 @@ class ExactRun(Run):
             self.goal = max(problem.tol, own.level_share * (highest - lowest))
 
     def generator(self) -> np.random.Generator:
-        """The problem's, or where it has none the same one in every fit."""
+        """Return the problem's random generator, or where it has none the same one in every fit."""
         problem = self.problem
         return (replace(problem, random_state=SEED) if problem.random_state is None else problem).generator()
 
     def distance(self, record: dict[str, Any]) -> float:
-        """How many times the tolerance is left after an iteration."""
+        """Return the gap after an iteration, in units of the tolerance."""
         found: float = max(self.goal, record["violation"]) / self.tol.now
         return found
 
@@ -171,7 +171,7 @@ class ExactRun(Run):
         self.begin(share * self.v, self.dual.target - share * (self.dual.target - self.g))
 
     def outermost(self) -> Array:
-        """One class: a dual point of the rows that are least like a sample of them."""
+        """Return a first dual point of one class: its support vectors are the rows least like a random sample."""
         n, hi = self.kernel_rows.n_rows, self.dual.hi
         sample = np.sort(self.generator().choice(n, min(n, self.settings.first_rows), replace=False))
         likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), np.ones((len(sample), 1)))[:, 0]
@@ -181,7 +181,8 @@ class ExactRun(Run):
         return self.dual.feasible(v)
 
     def first_rows(self, memory: int, keeps_lines: bool, is_begun: bool) -> Array:
-        """The first active rows: all, a sample, or from a dual point on those that violate and those not at a bound.
+        """Return the first active rows: all, a sample, or, from a dual point, the rows that violate or are not at a
+        bound.
 
         All where there are few, and where lines are kept and there is room for all: a look would compute values
         that lines have, or will have.
@@ -196,7 +197,7 @@ class ExactRun(Run):
         return np.union1d(worst, np.flatnonzero((self.v > self.dual.lo) & (self.v < self.dual.hi) & (self.v != 0)))
 
     def violation(self) -> Array:
-        """How far every row is from its optimality condition; negative where it is met."""
+        """Return by how much every row violates its optimality condition; negative where it is met."""
         up, down, highest, lowest = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
         middle = 0.5 * (highest + lowest) if self.dual.balanced else 0.0
         return np.maximum(up - middle, middle - down)
@@ -209,7 +210,7 @@ class ExactRun(Run):
         return found
 
     def sample(self, size: int) -> Array:
-        """Rows drawn at random, of both classes alike where there are classes."""
+        """Draw rows at random, as many of each class where there are classes."""
         rng, n = self.generator(), self.kernel_rows.n_rows
         if self.problem.task.has_targets:
             return np.sort(rng.choice(n, size, replace=False))
@@ -230,7 +231,7 @@ class ExactRun(Run):
         return found.violation
 
     def values(self) -> Array:
-        """Kernel values of all rows."""
+        """Return kernel values of all rows."""
         return self.kernel_rows.block(self.kernel_rows.points(np.arange(len(self.v))))
 
     def go_inside(self) -> None:
@@ -281,7 +282,7 @@ class ExactRun(Run):
     # -- the loop ---------------------------------------------------------------------------------------------------
 
     def step(self) -> dict[str, Any]:
-        """One working set, or where the active rows are solved for, one look at all rows."""
+        """Solve for one working set, or, once the active rows are solved for, check all rows."""
         own = self.settings
         if self.inner.is_due(self.active.n_steps, self.active.newton.work_of_all, self.values):
             self.go_inside()
@@ -323,7 +324,7 @@ class ExactRun(Run):
         }
 
     def close(self) -> tuple[float, float]:
-        """Steps on few rows towards a finer tolerance, and others as long as the gap is wide; `evaluate` after them."""
+        """Take steps on all active rows towards a finer tolerance, and more while the gap is wide; then `evaluate`."""
         everything, n = np.arange(len(self.active)), len(self.v)
         most, tol = self.tol.closing_steps(self.active.n_steps, n), FINER * self.tol.now
         self.active.newton.hurry()
@@ -337,7 +338,7 @@ class ExactRun(Run):
                 return objective, intercept
 
     def evaluate(self, at_best: bool) -> tuple[float, float]:
-        """Objective and intercept, from g of all rows.
+        """Return objective and intercept, computed from g of all rows.
 
         ``at_best``: where the gap is wide take the intercept of the lowest objective, for which rows are sorted. A mean
         over free rows says little where these differ, or where a row of a huge weight has a loss.
@@ -370,25 +371,27 @@ class ExactRun(Run):
         return self.evaluate(at_best=True)
 
     def training_error(self, intercept: float) -> float:
-        """Share of the rows that the model errs on, or what the task has in its place, from g of all rows."""
+        """Return the share of the rows that the model errs on, or the task's own error, from g of all rows."""
         task, examples = self.problem.task, self.problem.examples
         scores = self.dual.target - self.g + (intercept if self.dual.balanced else 0.0)
         return task.error(task.decode(scores[:, None], np.zeros(0), examples), examples)
 
     def allowed(self, objective: float) -> float:
-        """The widest gap with which the fit has converged."""
+        """Return the widest gap with which the fit has converged."""
         return max(GAP, self.problem.tol) * max(abs(objective), self.tol.least_size)
 
     def dual_point(self) -> DualPoint:
-        """The last v."""
+        """Return the last v as a dual point."""
         return self.dual.point(self.v, self.g)
 
     def _report_work(self) -> float:
-        """Multiply-adds that the scores of all rows take."""
+        """Return how many multiply-adds the scores of all rows take."""
         return float(work_of_scores(self.kernel_rows.rows, int(np.count_nonzero(self.v))))
 
     def _estimate(self) -> float:
-        """The objective, from the active rows and a sample of the others, whose g are left as if they had no loss."""
+        """Estimate the objective from the active rows and a sample of the others. Their g are left as if they had no
+        loss.
+        """
         dual, rows, n = self.dual, self.kernel_rows, len(self.v)
         others = np.flatnonzero(self.active.others)
         size = min(len(others), max(1, int(self.report_work * n / self._report_work())))
@@ -414,7 +417,7 @@ class ExactRun(Run):
         return 0.5 * float(self.v @ (dual.target - self.g)) + dual.total * intercept + losses
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model of v, its objective and D(v).
+        """Return the model that v gives, its objective and D(v).
 
         Of a fit that is cut short v is that of the last look at all rows, where the scores of the latest take long;
         before the first look the objective is estimated from some of the rows.

@@ -37,7 +37,7 @@ METHODS = ("corrective", "line-search")
 
 @dataclass(frozen=True)
 class LookSettings:
-    """When the objective is computed, which takes a pass over all rows. Chosen, not measured."""
+    """Settings of when the objective is computed, which takes a pass over all rows. Chosen, not measured."""
 
     # In the first passes, where the gap is so many times what is allowed, and every so often.
     first_passes: int = 3
@@ -57,10 +57,10 @@ MAX_IDLE = 10
 
 
 class BCFWRun(PlanesRun):
-    """The loop on one problem; a step is a pass over all examples."""
+    """The run on one problem; a step is a pass over all examples."""
 
     def step(self) -> dict[str, Any]:
-        """One pass over all examples with the oracle, and those without."""
+        """Make one pass over all examples with the oracle, and the passes over stored planes."""
         self.in_step, self.judged = True, None
         loss = self.oracle_pass()
         for _ in range(self.solver.cached_passes):

@@ -63,7 +63,7 @@ TABLE_SHARE = 0.75
 
 @dataclass(frozen=True)
 class Judged:
-    """A dual point as the scores of all rows have it."""
+    """A dual point with what one pass over all rows found of it: objective, bound, error and g."""
 
     rows: Array
     v: Array
@@ -75,7 +75,7 @@ class Judged:
 
 
 class LasvmRun(Run):
-    """The loop's state on one problem.
+    """The run on one problem.
 
     ``latest`` (rows, v) is replaced as a whole, so that an interrupt leaves a model. It begins with ``kept`` in S, of
     dual variables v, or with seeds where that is None; ``offered`` are the rows to pass over.
@@ -105,7 +105,7 @@ class LasvmRun(Run):
 
     @property
     def share_done(self) -> float:
-        """Share of the passes that are done; little is left to do after them."""
+        """Return the share of the passes that is done; little work remains after them."""
         return 1.0 - len(self.queue) / self.n_queued
 
     def go_on(self, rows: Array, v: Array) -> None:
@@ -118,7 +118,7 @@ class LasvmRun(Run):
             self.note()
 
     def order(self, offered: Array, with_seeds: bool) -> Array:
-        """Rows to look at: seeds of both classes, then every row once in each epoch."""
+        """Return the order of rows: seeds of both classes, then every row once in each epoch."""
         parts = []
         if with_seeds:
             own = self.rng.permutation(offered)
@@ -127,7 +127,7 @@ class LasvmRun(Run):
         return np.concatenate([*parts, *(self.rng.permutation(offered) for _ in range(self.solver.epochs))])
 
     def insert(self, rows: Array) -> Array:
-        """Slots for rows that are not in S."""
+        """Make slots for rows that are not in S, and return them."""
         slots = self.table.add(rows, np.flatnonzero(self.inside))
         size = len(self.table.row)
         if size > len(self.v):
@@ -144,7 +144,7 @@ class LasvmRun(Run):
 
     @property
     def online_set(self) -> core.Structure:
-        """What compiled code takes of S."""
+        """Return S as compiled code takes it."""
         found: core.Structure = core.OnlineSet(
             top=self.table.top,
             balanced=self.dual.balanced,
@@ -169,7 +169,7 @@ class LasvmRun(Run):
     # -- the loop ---------------------------------------------------------------------------------------------------
 
     def step(self) -> dict[str, Any]:
-        """A batch of rows, some steps of the finishing, or a look at all rows."""
+        """Learn a batch of rows, or take some finishing steps, or check all rows."""
         seen: Judged | None = None
         if len(self.queue):
             self.learn()
@@ -190,7 +190,7 @@ class LasvmRun(Run):
         }
 
     def learn(self) -> None:
-        """PROCESS and REPROCESS for the next rows."""
+        """Run PROCESS and REPROCESS on the next rows."""
         n, chooses = self.kernel_rows.n_rows, self.solver.selection != "random"
         size = max(1, min(CHOSEN_BATCH if chooses else BATCH, int(BATCH_SHARE * n)))
         pool = self.solver.pool if chooses and len(self.latest[0]) else 1
@@ -206,7 +206,7 @@ class LasvmRun(Run):
         self.is_settled = False
 
     def settle(self) -> None:
-        """REPROCESS, but with second-order selection, until no row of S violates by more than tol."""
+        """Run REPROCESS, but with second-order selection, until no row of S violates by more than tol."""
         top = self.table.top
         inside = self.inside[:top]
         n_steps, *_ = solve_set(
@@ -225,25 +225,25 @@ class LasvmRun(Run):
         self.note()
 
     def choose(self, rows: Array, pool: int) -> Array:
-        """Of every ``pool`` rows the one of smallest y f(x), or of smallest |f(x)|."""
+        """Return, of every ``pool`` rows, the one with the smallest y f(x), or with the smallest |f(x)|."""
         scores = self.scores_of(rows)
         worth = np.abs(scores) if self.solver.selection == "margin" else scores * np.sign(self.dual.target[rows])
         return np.array([rows[at + np.argmin(worth[at : at + pool])] for at in range(0, len(rows), pool)])
 
     def scores_of(self, rows: Array | None = None) -> Array:
-        """Scores of the latest model, the intercept of S included."""
+        """Return scores by the latest model, the intercept of S included."""
         basis, v = self.latest
         scores = self.kernel_rows.scores(self.kernel_rows.points(basis), v[:, None], rows=rows)[:, 0]
         return scores.astype(np.float64) + (self.middle() if self.dual.balanced else self.dual.offset * v.sum())
 
     def middle(self) -> float:
-        """A free intercept as S has it: between the worst violators."""
+        """Return the free intercept of S: the middle between the worst violators."""
         rises, falls = self.g[self.inside & (self.v < self.hi)], self.g[self.inside & (self.v > self.lo)]
         ends = [extreme for extreme in (rises.max(initial=-np.inf), falls.min(initial=np.inf)) if np.isfinite(extreme)]
         return float(np.mean(ends)) if ends else 0.0
 
     def judge(self) -> Judged:
-        """Objective and bound of the latest dual point: one pass over all rows."""
+        """Compute objective and bound of the latest dual point in one pass over all rows."""
         rows, v_used = self.latest
         n, problem = self.kernel_rows.n_rows, self.problem
         v = np.zeros(n)
@@ -261,7 +261,7 @@ class LasvmRun(Run):
         return Judged(rows, v, intercept, objective, self.dual.value(v, g), error, g)
 
     def stretched(self, seen: Judged) -> Judged:
-        """The multiple of a dual point whose model has the lowest objective, where the gap is wide."""
+        """Return the multiple of a dual point whose model has the lowest objective, if the gap is wide."""
         dual = self.dual
         if not seen.objective - seen.bound > GAP * seen.objective:
             return seen
@@ -274,7 +274,7 @@ class LasvmRun(Run):
         return replace(seen, v=v, g=g, intercept=intercept, objective=objective, bound=dual.value(v, g))
 
     def unjudged(self) -> Judged:
-        """The latest dual point with the intercept of S, where there is no time to look at all rows."""
+        """Return the latest dual point with the intercept of S, for when there is no time to check all rows."""
         rows, v_used = self.latest
         v = np.zeros(self.kernel_rows.n_rows)
         v[rows] = v_used
@@ -302,16 +302,16 @@ class LasvmRun(Run):
         return seen
 
     def allowed(self, objective: float) -> float:
-        """The widest gap with which the fit has converged."""
+        """Return the widest gap with which the fit has converged."""
         relative = self.solver.tol_relative
         return relative * abs(objective) if self.solver.finish and relative is not None else np.inf
 
     def dual_point(self) -> DualPoint | None:
-        """The last point that was judged."""
+        """Return the last dual point whose objective was computed."""
         return None if self.judged is None else self.dual.point(self.judged.v, self.judged.g)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model of the latest dual point, its objective and D."""
+        """Return the model that the latest dual point gives, its objective and D."""
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
         seen: Judged | None = self.judged
         if seen is None or seen.rows is not self.latest[0]:
@@ -409,7 +409,7 @@ class LASVM(Solver):
         return LasvmRun(problem, self, np.arange(n), v, kept)
 
     def partial_solve(self, problem: Problem, state: OnlineState | None = None) -> Fit:
-        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before, without the finishing step.
+        """Learn a chunk of rows in one pass, from ``Fit.state`` of the chunk before, without the finishing step.
 
         Parameters
         ----------

@@ -46,14 +46,14 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class LowRankState:
-    """The model that a fit ended with, to go on from, and the training rows its vectors are (None: new vectors)."""
+    """The model of a fit, for a warm start, and the training rows that its vectors are (None: new vectors)."""
 
     model: KernelExpansion
     basis_rows: Array | None
 
 
 class LowRankRun(Run):
-    """Newton's steps over a fixed basis; the first steps of a large problem are taken on a sample of its rows."""
+    """The run: Newton steps over a fixed basis. A large problem begins with steps on a sample of its rows."""
 
     doing = "solving for coefficients"
     can_go_on = True
@@ -86,14 +86,14 @@ class LowRankRun(Run):
         self.known: Best | None = None  # whose objective is that of all rows at the problem's C
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """How many times the tolerance is left after an iteration."""
+        """Return the gap after an iteration, in units of the tolerance."""
         gap, allowed = record["gap_in_basis"], self.finisher.tolerance()
         return None if gap is None or not allowed > 0 else gap / allowed
 
     # -- the basis ------------------------------------------------------------------------------------------------
 
     def _choose(self, rng: np.random.Generator) -> tuple[Any, Array | None]:
-        """The basis vectors, and the training rows they are."""
+        """Choose the basis vectors; return them with their training rows, if they are rows."""
         rows, k, basis = self.kernel_rows, self.max_basis, self.solver.basis
         if isinstance(basis, np.ndarray) or is_sparse(basis):
             basis = rows.kernel.check_basis(basis, rows.n_features)
@@ -120,7 +120,7 @@ class LowRankRun(Run):
             raise ValueError(f"{name} has vectors of {d} features, the rows have {expected}")
 
     def _still_rows(self, state: LowRankState) -> Array | None:
-        """Training rows that an earlier fit's vectors are, if they are the same rows in this problem."""
+        """Return which training rows an earlier fit's vectors are, if this problem has the same rows there."""
         index, basis = state.basis_rows, state.model.basis
         if index is None or index.max(initial=-1) >= self.kernel_rows.n_rows:
             return None
@@ -133,7 +133,7 @@ class LowRankRun(Run):
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def step(self) -> dict[str, Any]:
-        """One Newton step; objective and bound are not known while it is taken on a sample of the rows."""
+        """Take one Newton step; on a sample of the rows its objective and bound are not known."""
         known = self.finisher.step()
         gap = known.pop("gap")
         record = known | {"lower_bound": None, "gap": None, "gap_in_basis": gap, "training_error": None}
@@ -148,7 +148,7 @@ class LowRankRun(Run):
         return asked_of(self.problem, "LowRank", self.solver.get_params(deep=False))
 
     def so_far(self) -> Fit:
-        """The best point as a model whose objective nobody has computed, and where the run is; see `Run`."""
+        """Return the best point as a model without an objective, with the state to resume from; see `Run`."""
         newton, state = self.finisher.halfway(), None
         if newton is not None:
             random = self.rng.bit_generator.state
@@ -163,7 +163,7 @@ class LowRankRun(Run):
         return KernelExpansion(self.basis, coef, intercept, np.zeros(0), self.problem.kernel, dtype)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The best point as a model, without the vectors that lie in the span of the others."""
+        """Return the best point as a model, without vectors that lie in the span of the others."""
         finisher, evals = self.finisher, self.kernel_rows.counter.n
         u = finisher.best.found.u
         if finisher.best is self.known:
@@ -187,8 +187,8 @@ class LowRankRun(Run):
         return Fit(model, status, objective, bound, history, counters, LowRankState(whole, self.basis_rows), rows)
 
     def _bound_of_all(self, status: Status) -> float:
-        """What no model of all rows is under, by the residuals at the last point; 0, which no loss is under, of a fit
-        that was cut short.
+        """Return a lower bound on the objective of all models: the dual value of the residuals at the last point. A fit
+        that was cut short has 0, which is below every loss.
         """
         if status.is_cut or self.finisher.on_the_way:
             return 0.0
@@ -203,15 +203,15 @@ class LowRankRun(Run):
         return self.point.rest - 0.5 * self.point.seen
 
     def dual_point(self) -> DualPoint | None:
-        """The point that the bound of all rows belongs to."""
+        """Return the dual point that the bound on all models belongs to."""
         return self.point
 
     def allowed(self, objective: float) -> float:
-        """The tolerance within the basis, or rounding."""
+        """Return the gap within the basis that the tolerance, or rounding, allows."""
         return max(self.tolerances[1], GAP_ROUNDING[self.kernel_rows.dtype]) * abs(objective)
 
     def _objective(self, u: Array) -> float:
-        """½‖w‖² + C Σ ω_e ℓ_e over all rows."""
+        """Return ½‖w‖² + C Σ ω_e ℓ_e over all rows."""
         norm = 0.5 * float(np.sum(self.finisher.penalty * u * u))
         return norm + self.problem.C * self.finisher.loss_at(u)
 

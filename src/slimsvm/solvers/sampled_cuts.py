@@ -109,7 +109,7 @@ class ExactCuts(CuttingPlaneSolver):
         self.keep = keep
 
     def make_run(self, problem: Problem, state: Any) -> Run:
-        """One slack or one of each example."""
+        """Make the run with one slack, or with a slack for each example."""
         each = self.has_slack_each(problem, state)
         if state is not None and isinstance(state, PlanesState) != each:
             kinds = "a slack of each example", "one slack"
@@ -119,7 +119,7 @@ class ExactCuts(CuttingPlaneSolver):
         return ExampleCutsRun(problem, self, state) if each else super().make_run(problem, state)
 
     def has_slack_each(self, problem: Problem, state: Any) -> bool:
-        """Whether each example has its own slack."""
+        """Return whether each example has its own slack."""
         if self.slacks not in ("auto", "one", "each"):
             raise ValueError(f"slacks must be 'auto', 'one' or 'each', found {self.slacks!r}")
         if self.slacks == "each" and not problem.task.decomposes:
@@ -134,11 +134,13 @@ class ExactCuts(CuttingPlaneSolver):
         )
 
     def oracle(self, problem: Problem) -> ExactOracle:
-        """`ExactOracle`."""
+        """Make the `ExactOracle`."""
         return ExactOracle()
 
     def plan(self, problem: Problem) -> Plan:
-        """Line search and warm-up as asked for; the warm-up needs the best point a line search keeps."""
+        """Plan line search and warm-up as the parameters say; the warm-up needs the best point that a line search
+        keeps.
+        """
         search = self.step == "line-search"
         weights = resolve_weights(self.weights, problem)
         warm_up = self.warm_up if search and problem.rows.n_rows > SMALL_N and not weights else None
@@ -202,11 +204,11 @@ class ViolatedCuts(CuttingPlaneSolver):
         self.max_draws = max_draws
 
     def oracle(self, problem: Problem) -> ViolatedOracle:
-        """`ViolatedOracle`."""
+        """Make the `ViolatedOracle`."""
         return ViolatedOracle(self.sample_size, constant=self.constant, max_draws=self.max_draws)
 
     def plan(self, problem: Problem) -> Plan:
-        """Line search as asked for."""
+        """Plan the line search as the parameters say."""
         return Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot, keep=self.keep)
 
 
@@ -247,9 +249,9 @@ class UniformCuts(CuttingPlaneSolver):
         self.final_objective = final_objective
 
     def oracle(self, problem: Problem) -> UniformOracle:
-        """`UniformOracle`."""
+        """Make the `UniformOracle`."""
         return UniformOracle(self.sample_size, self.patience)
 
     def plan(self, problem: Problem) -> Plan:
-        """Full steps: a line search would need the scores of all rows."""
+        """Plan full steps: a line search would need the scores of all rows."""
         return Plan(None, self.max_idle, final_objective=self.final_objective)
