@@ -40,7 +40,7 @@ ASCENTS: dict[str, type[DualAscent]] = {"rows": BoxAscent, "classes": ClassAscen
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is sure about a model.
+    """A model's objective and a bound on it that holds for certain.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Share of the objective's magnitude by which it can at most be lowered."""
+        """Return the share of the objective's magnitude by which it can be lowered, at most."""
         return (self.objective - self.lower_bound) / abs(self.objective) if self.objective else 0.0
 
 
@@ -107,7 +107,7 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
 def _bound_by_ascent(
     problem: Problem, model: KernelExpansion, scores: Array, objective: float, end: float | None
 ) -> tuple[float, int, int]:
-    """Lower bound, number of passes and kernel evaluations of dual ascent that begins at the model."""
+    """Return lower bound, number of passes and kernel evaluations of dual ascent that begins at the model."""
     ascent = ASCENTS[problem.task.bounded_by](problem, end)
     ascent.start(model, scores, objective)
     ascent.climb()
@@ -118,7 +118,7 @@ def _bound_by_ascent(
 def _bound_by_pairs(
     problem: Problem, model: KernelExpansion, scores: Array, end: float | None
 ) -> tuple[float, int, int]:
-    """The sum over pairs of classes, each of which is a problem of its own, of what `_bound_by_ascent` says.
+    """Return the sums, over the two-class problems of all pairs of classes, of what `_bound_by_ascent` returns.
 
     Each pair may take its share of the time, counted by the squares of their rows.
     """
@@ -143,7 +143,7 @@ def _bound_by_pairs(
 def _bound_by_columns(
     problem: Problem, model: KernelExpansion, scores: Array, end: float | None
 ) -> tuple[float, int, int]:
-    """The sum over targets, each of which is a problem of its own."""
+    """Return the sums over targets, each a problem of its own."""
     bound, n_passes, evals = 0.0, 0, 0
     for k, (task, examples) in enumerate(problem.task.columns(problem.examples)):
         now = time.perf_counter()
@@ -158,7 +158,7 @@ def _bound_by_columns(
 def _bound_by_cuts(
     problem: Problem, model: KernelExpansion, scores: Array, objective: float, end: float | None
 ) -> tuple[float, int, int]:
-    """Lower bound, number of cuts and kernel evaluations of a fit by exact cuts that begins at the model."""
+    """Return lower bound, number of cuts and kernel evaluations of a fit by exact cuts that begins at the model."""
     task, examples = problem.task, problem.examples
     if end is not None and time.perf_counter() >= end:
         return 0.0, 0, 0

@@ -22,7 +22,7 @@ GAINS, NO_LESS = 10.0, 1e-5
 
 
 def allowed_gap(share: float, objective: float, at_zero: float) -> float:
-    """The gap that a relative tolerance allows at an objective, that of the model that is 0 being ``at_zero``.
+    """Return the gap that a relative tolerance allows at an objective; the zero model has the objective ``at_zero``.
 
     >>> allowed_gap(0.01, 100.0, 1000.0), allowed_gap(0.01, 6000.0, 6010.0), allowed_gap(1e-10, 6000.0, 6000.0)
     (1.0, 1.0, 6e-07)
@@ -32,27 +32,27 @@ def allowed_gap(share: float, objective: float, at_zero: float) -> float:
 
 
 def check_count(name: str, value: Any) -> None:
-    """A parameter that counts things must be an integer of at least 1."""
+    """Require an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
 
 
 def check_number(name: str, value: Any, accepted: str, most: float = np.inf, positive: bool = False) -> None:
-    """A parameter must be a finite number from 0, or above it, to ``most``."""
+    """Require a finite number from 0, or above it, to ``most``."""
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
     if not is_number or not 0 <= value <= most or (positive and value == 0):
         raise ValueError(f"{name} must be {accepted}, found {value!r}")
 
 
 def check_vectors(name: str, vectors: Any) -> None:
-    """Vectors that a parameter holds, dense or CSR, must be finite."""
+    """Require finite values in vectors, dense or CSR, that a parameter holds."""
     if not np.isfinite(vectors.data if is_sparse(vectors) else vectors).all():
         raise ValueError(f"{name} must hold finite numbers, found NaN or infinity")
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a solver needs of a problem, and what is said where this lacks it.
+    """A requirement of a solver, and the message for problems that do not meet it.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ RANDOM_ACCESS = Need(
 
 
 def no_free_intercept(reason: str) -> Need:
-    """The intercept is regularised, or there is none."""
+    """Return whether the intercept is regularised or absent."""
     return Need(
         lambda problem: problem.intercept in ("regularized", "none"),
         "{solver} trains with intercept='regularized' or 'none', found {problem.intercept!r}: " + reason,
@@ -96,7 +96,9 @@ def check_needs(solver: str, problem: Problem, *needs: Need) -> None:
 
 
 def check_smoothable(problem: Problem) -> None:
-    """Newton's method needs a smoothed loss over one-row examples, and for a free intercept a single output."""
+    """Require a smoothed loss over one-row examples, and for a free intercept a single output, as Newton's method
+    does.
+    """
     task = problem.task
     if not task.is_smoothable or problem.examples.offsets is not None:
         raise ValueError(
@@ -115,7 +117,7 @@ def check_smoothable(problem: Problem) -> None:
 def warn_of_a_gap(
     whose: str, objective: float, bound: float, share: float, dtype: Any, level: int, advice: str | None = None
 ) -> None:
-    """Say so where rounding, or a step that gets nowhere, ended a fit before the gap was ``share`` of the objective."""
+    """Warn where rounding, or a step without progress, ended a fit before the gap was ``share`` of the objective."""
     gap, dtype = objective - bound, np.dtype(dtype)
     if gap > max(share, GAP_ROUNDING[dtype]) * abs(objective):
         mended_by = "precision='float64' or a lower C" if dtype == np.float32 else "a lower C"

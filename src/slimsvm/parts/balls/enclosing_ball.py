@@ -44,7 +44,7 @@ FEW_ROWS = 1000
 
 
 class BallRun(Run):
-    """The loop's state on one problem: the core set's rows with their weights α, and q.
+    """The run on one problem. Its state is the core set's rows, their weights α, and q.
 
     ``latest`` (rows, α, q) is replaced as a whole, so that an interrupt leaves a model.
     """
@@ -77,7 +77,7 @@ class BallRun(Run):
     # -- distances --------------------------------------------------------------------------------------------------
 
     def products(self, of: Array, rows: Array, alpha: Array) -> Array:
-        """(Qα)_i of some rows, with α on ``rows``."""
+        """Return (Qα)_i of some rows, with α on ``rows``."""
         coef, sums = (alpha * self.y[rows])[:, None], np.zeros((len(of), 1))
         for part in in_pieces(len(of), PIECE // len(rows)):
             block = self.kernel_rows.block(self.kernel_rows.points(of[part]), rows=rows)
@@ -89,7 +89,7 @@ class BallRun(Run):
         return found
 
     def all_products(self) -> Array:
-        """(Qα)_i of all rows, in one fused pass."""
+        """Return (Qα)_i of all rows, computed in one fused pass."""
         rows, alpha, _ = self.latest
         coef = (alpha * self.y[rows])[:, None]
         values = self.kernel_rows.scores(self.kernel_rows.points(rows), coef)[:, 0].astype(np.float64)
@@ -99,11 +99,11 @@ class BallRun(Run):
         return found
 
     def excess(self, products: Array, radius_squared: float, epsilon: float) -> Array:
-        """By how much squared distances exceed that of the ball widened by 1 + ε."""
+        """Return by how much squared distances exceed that of the ball widened by 1 + ε."""
         return self.latest[2] - 2.0 * products + self.eta - (1.0 + epsilon) ** 2 * radius_squared
 
     def find_outside(self, radius_squared: float, epsilon: float, thorough: bool) -> tuple[int, float] | None:
-        """The farthest row of a sample with its (Qα)_i, if it is outside; of all rows where ``thorough``."""
+        """Return the farthest row of a sample and its (Qα)_i if it is outside; ``thorough`` goes on to all rows."""
         rows, alpha, _ = self.latest
         for pool in (self.pool, None):
             if pool is None:
@@ -131,7 +131,7 @@ class BallRun(Run):
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def record(self, **more: Any) -> dict[str, Any]:
-        """A record of the history, with bounds for the SVM's own problem."""
+        """Return a record of the history, with bounds for the SVM's own problem."""
         _, alpha, q = self.latest
         return {
             "objective": None,
@@ -143,7 +143,7 @@ class BallRun(Run):
         } | more
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model scaled to the least P, its hinge objective, and the two sides of its own problem."""
+        """Return the model scaled to the least P, its hinge objective, and objective and bound of its own problem."""
         problem, (rows, alpha, q) = self.problem, self.latest
         evals = self.kernel_rows.counter.n
         kept = np.argsort(rows)
@@ -206,7 +206,7 @@ class BallRun(Run):
 
 
 def best_scale(margins: Array, norm_squared: float, C_of_row: Array) -> float:
-    """The s > 0 at which ½ s² ‖w‖² + ½ Σ C_i max(0, 1 − s y_i f_i)² is least: 1 at the optimum of P.
+    """Return the s > 0 with the least ½ s² ‖w‖² + ½ Σ C_i max(0, 1 − s y_i f_i)²; at the optimum of P it is 1.
 
     Its slope is piecewise linear and increasing: Newton's steps within a bracket. Where no s > 0 is better than 0 the
     model stays as it is.
@@ -245,7 +245,7 @@ NEEDS = (
 
 
 class BallSolver(Solver):
-    """Base of the two: parameters, and what problems they take."""
+    """The base class of both solvers: it holds the parameters and checks the problem."""
 
     takes_label_sets = False
     epsilon: float
@@ -275,7 +275,7 @@ STEPS_PER_ROW = 100
 
 
 class SmallestBallRun(BallRun):
-    """Q between the rows of S is kept in a table; g = −Qα."""
+    """The run that grows a core set S. It keeps Q between the rows of S in a table, and g = −Qα."""
 
     def __init__(self, problem: Problem, epsilon: float, sample_size: int, state: DualState | None):
         super().__init__(problem, epsilon, sample_size, state)
@@ -301,7 +301,7 @@ class SmallestBallRun(BallRun):
         Q[slots, slots] += self.ridge[rows]
 
     def solve(self, alpha: Array) -> tuple[Array, float]:
-        """The smallest ball around S, from α; Σα stays 1."""
+        """Find the smallest ball around S, starting from α; Σα stays 1."""
         size = len(alpha)
         alpha, g = alpha.copy(), self.g.copy()
         tol = INNER_SHARE * self.epsilon * (self.eta + min(float(alpha @ g), 0.0))
@@ -321,7 +321,7 @@ class SmallestBallRun(BallRun):
         return alpha, -float(alpha @ g)
 
     def step(self) -> dict[str, Any]:
-        """One row more in the core set, or the end."""
+        """Add one row to the core set, or end."""
         rows, alpha, q = self.latest
         radius_squared = self.eta - q
         found = self.find_outside(radius_squared, self.epsilon, thorough=True)

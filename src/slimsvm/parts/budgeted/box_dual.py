@@ -39,7 +39,7 @@ NO_COSTS = Need(
 
 @dataclass(frozen=True)
 class BudgetState:
-    """What a budgeted fit ended with, to go on from.
+    """The state that a budgeted fit leaves for a warm start.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class BudgetState:
 
 
 def steps_of(problem: Problem, method: int, damping: float = 0.0) -> Steps:
-    """The problem as compiled steps take it; ``damping`` counts per row."""
+    """Return the problem as compiled steps take it; ``damping`` counts per row."""
     task, examples = problem.task, problem.examples
     assert task.step_loss is not None
     return Steps(
@@ -102,7 +102,7 @@ def steps_of(problem: Problem, method: int, damping: float = 0.0) -> Steps:
 
 
 def signs(steps: Steps, index: Array, n_outputs: int) -> Array:
-    """The sign (b, m) that turns dual variables of rows into coefficients."""
+    """Return the sign (b, m) that turns dual variables of rows into coefficients."""
     labels = steps.labels[index]
     if steps.loss == EPSILON_INSENSITIVE:
         return np.ones((len(index), 1))
@@ -113,7 +113,7 @@ def signs(steps: Steps, index: Array, n_outputs: int) -> Array:
 
 
 def linear_part(steps: Steps, alpha: Array) -> Array:
-    """What every row has in the dual objective's linear term, shape (n,)."""
+    """Return each row's part of the linear term of the dual objective, shape (n,)."""
     if steps.loss == EPSILON_INSENSITIVE:
         found: Array = np.sum(steps.labels[:, None] * alpha - steps.epsilon * np.abs(alpha), axis=1)
         return found
@@ -123,7 +123,7 @@ def linear_part(steps: Steps, alpha: Array) -> Array:
 
 
 def dual_point(steps: Steps, alpha: Array, value: float) -> DualPoint:
-    """Dual variables of all rows, whose dual objective was found to be ``value``."""
+    """Return dual variables of all rows as a dual point with the dual objective ``value``."""
     rows = np.flatnonzero(alpha.any(axis=1))
     V = (signs(steps, np.arange(len(alpha)), alpha.shape[1]) * alpha)[rows]
     rest = float(linear_part(steps, alpha).sum()) - 0.5 * steps.constant * float(np.sum(V.sum(axis=0) ** 2))
@@ -131,7 +131,7 @@ def dual_point(steps: Steps, alpha: Array, value: float) -> DualPoint:
 
 
 def row_losses(steps: Steps, index: Array, scores: Array) -> Array:
-    """C ω_i ℓ_i of rows, summed over one-against-the-rest problems."""
+    """Return C ω_i ℓ_i of rows, summed over the one-against-the-rest problems."""
     if steps.loss == EPSILON_INSENSITIVE:
         slack = np.abs(steps.labels[index, None] - scores) - steps.epsilon
     else:
@@ -142,7 +142,7 @@ def row_losses(steps: Steps, index: Array, scores: Array) -> Array:
 
 
 def relative_error(steps: Steps, alpha: Array, size: Array, scores: Array, model_scores: Array) -> float | None:
-    """E(w, w̃) of the BSCA paper, for two classes: what a step by the budgeted model's scores gives away, at its best.
+    """Return E(w, w̃) of the BSCA paper, for two classes: what steps by the budgeted model's scores lose, at best.
 
     1 less the largest ratio, over the rows, of what the dual objective rises by where the step goes by w̃ and where it
     goes by w = Σ α_i y_i φ(x_i). 0 where both are the same; from 1 on theorem 1 witnesses no progress. None at the
@@ -161,7 +161,7 @@ def relative_error(steps: Steps, alpha: Array, size: Array, scores: Array, model
 
 
 def expansion(rows: KernelRows, basis: Any, coef: Array, intercept: Array) -> KernelExpansion:
-    """The model of these arrays, without vectors whose coefficients are all 0."""
+    """Return a model of these arrays, without vectors whose coefficients are all 0."""
     used = coef.any(axis=1)
     dtype = np.dtype(rows.dtype).name
     if not used.all():

@@ -36,12 +36,12 @@ REPORTS = ("sample", "exact")
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a real number; True and False are none."""
+    """Return whether this is a real number; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 class BudgetedSolver(Solver):
-    """Parameters and checks that BSCA and BSGD share.
+    """The base class of BSCA and BSGD: their parameters and checks.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class BudgetedSolver(Solver):
             raise ValueError(f"{name} can only be warm-started from a budgeted fit, found {type(state).__name__}")
 
     def partial_solve(self, problem: Problem, state: Any = None) -> Fit:
-        """One pass over a chunk of rows, from ``Fit.state`` of the chunk before (`slimsvm.parts.budgeted.chunks`).
+        """Learn a chunk of rows in one pass, from ``Fit.state`` of the chunk before (`slimsvm.parts.budgeted.chunks`).
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class BudgetedSolver(Solver):
         return meet_chunk(self, problem, state)
 
     def after_fit(self, model: KernelExpansion, state: BudgetState) -> AfterFit:
-        """A state for `partial_solve`, so that chunks go on from a fit.
+        """Return a state for `partial_solve`, so that chunks go on from a fit.
 
         Parameters
         ----------

@@ -38,14 +38,14 @@ from slimsvm.tasks.examples import same_fields
 
 
 def comes_again(digest: bytes, problem: Problem, state: BudgetState | None) -> bool:
-    """Whether the chunk is the one that the state was left by."""
+    """Return whether this chunk is the one that left the state."""
     if state is None or state.digest != digest:
         return False
     return same_fields(state.examples, problem.examples) and same_fields(state.task, problem.task)
 
 
 class StreamRun(BudgetedRun):
-    """One pass over a chunk."""
+    """The run of one pass over a chunk."""
 
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
         n = problem.rows.n_rows
@@ -62,14 +62,14 @@ class StreamRun(BudgetedRun):
             self.steps = replace(self.steps, price=self.steps.price * (self.n_rows / n))
 
     def _report(self, record: dict[str, Any]) -> None:
-        """Nothing that needs more than the steps themselves."""
+        """Record only what the steps themselves know."""
         record |= {"n_basis": self.model.n_basis, "n_rows": self.n_rows}
 
     def _watch(self, record: dict[str, Any]) -> None:
-        """A single pass shows no trend."""
+        """Do nothing: a single pass shows no trend."""
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model, its objective over the rows of the chunk, and what the next chunk goes on from."""
+        """Return the model, its objective over the rows of the chunk, and the state for the next chunk."""
         fit = super().finish(status, history)
         fit.state = replace(fit.state, digest=self.digest, n_rows=self.n_rows, n_last=self.problem.rows.n_rows)
         return fit
@@ -77,14 +77,14 @@ class StreamRun(BudgetedRun):
 
 @dataclass(frozen=True)
 class AfterFit:
-    """A fit that chunks go on from: its model, finished or not, and the state it left."""
+    """The model of a fit, finished or not, and the state it left. Chunks go on from it."""
 
     model: KernelExpansion
     state: BudgetState
 
 
 def after_fit(fit: AfterFit) -> BudgetState:
-    """The model of a fit, of whose rows only the number is known."""
+    """Return the state in which chunks go on from a fit. Of its rows it keeps only the number."""
     model, state = fit.model, fit.state
     n = state.examples.n_examples
     return replace(
@@ -100,13 +100,13 @@ def after_fit(fit: AfterFit) -> BudgetState:
 
 
 def without_finish(solver: Any, **parameters: Any) -> Any:
-    """The solver with steps only."""
+    """Return the solver with steps only."""
     steps_only = {"finish": False, "descent_epochs": 0, "patience": None}
     return type(solver)(**solver.get_params(deep=False) | steps_only | parameters)
 
 
 def meet_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
-    """One pass over the problem's rows, from the state of the pass or fit before."""
+    """Learn the problem's rows in one pass, from the state of the pass or fit before."""
     problem = replace(problem, max_iter=None)
     problem.check_range()
     with one_blas_thread():
@@ -137,7 +137,7 @@ MOST = 2.0
 
 @dataclass(frozen=True)
 class OneClassState:
-    """What a chunk leaves to the next.
+    """The state that a chunk leaves for the next one.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class OneClassState:
 
 
 def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | None) -> Fit:
-    """One pass over the problem's rows, or the fit of the first chunk."""
+    """Learn the problem's rows in one pass, or in a whole fit if they are the first chunk."""
     task, rng = problem.task, problem.generator()
     problem, digest = replace(problem, random_state=rng, max_iter=None), digest_of(problem)
     if state is None:
@@ -192,7 +192,7 @@ def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | N
 
 
 def one_class_after_fit(fit: AfterFit) -> OneClassState:
-    """The model of a fit, in units of the box problem in which ρ is 1."""
+    """Return the state after a fit, scaled to the box problem in which ρ is 1."""
     rho = -float(fit.model.intercept[0])
     C = 1.0 / rho if rho > 0 else fit.state.C
     box = replace(after_fit(fit), coef=C * fit.model.coef, intercept=np.zeros(1), C=C)
@@ -200,7 +200,7 @@ def one_class_after_fit(fit: AfterFit) -> OneClassState:
 
 
 def _begun(state: BudgetState, digest: bytes) -> BudgetState:
-    """What a fit of the first chunk leaves."""
+    """Return the state that a fit of the first chunk leaves."""
     n, used = len(state.examples.weights), state.coef.any(axis=1)
     return replace(
         state,
@@ -215,7 +215,7 @@ def _begun(state: BudgetState, digest: bytes) -> BudgetState:
 
 
 def _recent(problem: Problem, state: OneClassState, is_again: bool) -> Problem:
-    """The problem of the rows that ρ is taken from: the chunk's, after the last ones met before it."""
+    """Return the problem of the rows that ρ is taken from: this chunk's, after the last ones of earlier chunks."""
     n, n_earlier = problem.rows.n_rows, len(state.weights)
     if is_again:
         n_earlier -= min(n, n_earlier)
@@ -228,14 +228,14 @@ def _recent(problem: Problem, state: OneClassState, is_again: bool) -> Problem:
 
 
 def _kept(recent: Problem) -> tuple[Any, Array]:
-    """Of these rows and their weights, what the next chunk needs."""
+    """Return those of these rows and their weights that the next chunk needs."""
     n = recent.rows.n_rows
     first = max(0, n - RECENT)
     return recent.rows.slice(first, n, recent.rows.exact_dtype).copy(), recent.examples.weights[first:].copy()
 
 
 def _divided(box: BudgetState, rho: float) -> BudgetState:
-    """The state in which ρ, which it has in units of the box problem, is 1, or nearer to it."""
+    """Return the state divided by ρ, or by as much of it as is allowed, so that ρ becomes 1 or nearer to it."""
     share = 1.0 / min(max(rho, 1.0 / MOST), MOST) if rho > 0 else 1.0
     alpha = None if box.alpha is None else share * box.alpha
     return replace(box, coef=share * box.coef, alpha=alpha, C=share * box.C)

@@ -58,14 +58,14 @@ DRIFT = 0.5
 
 
 def damping_of(solver: Any, task: Task) -> float:
-    """What damping="auto" stands for: steps may be longer where residuals get small."""
+    """Return the number that damping="auto" stands for: steps may be longer where residuals get small."""
     if solver.damping != "auto":
         return float(solver.damping)
     return DAMPING_OF_NUMBERS if task.has_targets else DAMPING
 
 
 class BudgetedRun(Run):
-    """Epochs on one problem; the last one also finishes the coefficients."""
+    """The run of all epochs on one problem; after the last one it solves for the coefficients."""
 
     doing = "passes over the rows"
     has_models = True
@@ -101,12 +101,12 @@ class BudgetedRun(Run):
 
     @property
     def share_done(self) -> float:
-        """Share of the planned work that is done."""
+        """Return the share of the planned work that is done."""
         found: float = self.epoch / self.n_epochs
         return found
 
     def _go_on(self, state: BudgetState) -> None:
-        """Start from an earlier model and its dual variables, shrunk into the box where C is smaller now."""
+        """Start from an earlier model and its dual variables, scaled into the box if C is smaller now."""
         share = min(1.0, self.problem.C / state.C) if self.is_dual else 1.0
         self.t[:] = state.n_steps, state.n_taken
         self.n_changed = state.n_changed
@@ -119,7 +119,7 @@ class BudgetedRun(Run):
     # -- epochs ---------------------------------------------------------------------------------------------------
 
     def step(self) -> dict[str, Any]:
-        """One epoch, and after the last one the finish."""
+        """Make one epoch, and after the last one the finish."""
         self.model.end_mean()
         self.model.refresh_inverse()
         order = self._order()
@@ -161,7 +161,9 @@ class BudgetedRun(Run):
             self.model.take_steps(self.steps, part, rows, places, self.alpha, self.intercept, counted, self.t)
 
     def _order(self) -> Array:
-        """Rows of one epoch. A row at rest for k epochs is due with probability 1 / (1 + k) where that is adapted."""
+        """Return the order of an epoch's rows; "adaptive" takes a row at rest for k epochs with probability 1 / (1 +
+        k).
+        """
         n, selection = self.kernel_rows.n_rows, self.solver.selection
         if selection == "uniform":
             return self.rng.integers(0, n, n)
@@ -172,11 +174,11 @@ class BudgetedRun(Run):
 
     @property
     def unit(self) -> float:
-        """The factor of stored coefficients: the primal method stores them times t."""
+        """Return the factor of stored coefficients: the primal method stores them times t."""
         return 1.0 if self.is_dual else 1.0 / max(1, int(self.t[0]))
 
     def _expansion(self) -> KernelExpansion:
-        """The model; where it is averaged, the mean of those after each step of the last epoch."""
+        """Return the model, or, with averaging, the mean of the models after each step of the last epoch."""
         model = self.model
         coef, intercept = model.coef * self.unit, self.intercept * self.unit
         if self.solver.average and self.epoch:
@@ -191,7 +193,7 @@ class BudgetedRun(Run):
         return half
 
     def _report(self, record: dict[str, Any]) -> None:
-        """Objectives and training error of the model before any finish, exact or on the rows of the report."""
+        """Record objectives and training error of the model before any finish, on all rows or on a sample of them."""
         rows, task, index, steps = self.kernel_rows, self.problem.task, self.report_rows, self.steps
         model, n = self._expansion(), self.kernel_rows.n_rows
         scores = np.tile(model.intercept, (len(index), 1))
@@ -232,7 +234,7 @@ class BudgetedRun(Run):
             record |= {"lower_bound": self.lower_bound, "gap": primal - self.lower_bound}
 
     def _dual_of_gradient_steps(self) -> float | None:
-        """Σα − ½‖w̃‖² of the last step, with α_i = n C / t times the steps in which row i had a loss.
+        """Return Σα − ½‖w̃‖² after the last step, with α_i = n C / t times the steps in which row i had a loss.
 
         α leaves the box, so that this bounds nothing. It is known for two classes whose rows weigh the same.
         """
@@ -243,11 +245,13 @@ class BudgetedRun(Run):
         return len(price) * float(price[0]) * self.n_changed * self.unit - self._half_norm(model)
 
     def dual_point(self) -> DualPoint | None:
-        """The best dual variables."""
+        """Return the best dual variables."""
         return None if self.best_alpha is None else dual_point(self.steps, self.best_alpha, self.lower_bound)
 
     def _squared_norm(self, linear: Array) -> float:
-        """‖Σ α_i y_i φ(x_i)‖², from the rows of the report by regression on what each has in the linear term."""
+        """Return ‖Σ α_i y_i φ(x_i)‖², estimated from the report's rows by regression on their part of the linear
+        term.
+        """
         steps, index = self.steps, self.report_rows
         of_rows = signs(steps, np.arange(len(self.alpha)), self.alpha.shape[1]) * self.alpha
         used = np.flatnonzero(of_rows.any(axis=1))
@@ -289,7 +293,7 @@ class BudgetedRun(Run):
     # -- the end --------------------------------------------------------------------------------------------------
 
     def _finish(self, record: dict[str, Any]) -> None:
-        """Solve for the coefficients of the final points; epochs cut short by max_iter are no end."""
+        """Solve for the coefficients of the final vectors. Epochs that max_iter ended do not count as converged."""
         if self.solver.finish:
             model = self._expansion()
             tol = self.problem.tolerances(self.solver.tol_relative, model.n_basis)[1]
@@ -308,7 +312,7 @@ class BudgetedRun(Run):
         self.converged = not self.is_cut_short
 
     def _descend(self, record: dict[str, Any]) -> None:
-        """Move the finished model's points too, where that lowers the objective."""
+        """Run descent on the finished model's vectors, too, where that lowers the objective."""
         assert self.finished is not None
         learning = Learning(self.solver.max_basis, epochs=self.solver.descent_epochs, initial=self.finished[0])
         problem = replace(self.problem, max_iter=None, random_state=self.rng, verbose=0)
@@ -323,7 +327,7 @@ class BudgetedRun(Run):
             record |= {"objective": fit.objective, "bound_in_basis": None}
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model with its objective over all rows."""
+        """Return the model with its objective over all rows."""
         rows, evals = self.kernel_rows, self.kernel_rows.counter.n
         model, bound = self._expansion(), None
         if self.finished is not None:

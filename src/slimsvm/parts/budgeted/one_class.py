@@ -50,7 +50,7 @@ ROUNDING = 1e-12
 
 
 def box_problem(problem: Problem, rng: np.random.Generator) -> Problem:
-    """The box problem of one class, at the problem's C."""
+    """Return the box problem of one class, at the problem's C."""
     task = Binary()
     return replace(
         problem,
@@ -64,7 +64,7 @@ def box_problem(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 def quantile(scores: Array, weights: Array, nu: float) -> float:
-    """The best ρ for these scores: rows of a share ν of the weight are not above it."""
+    """Return the best ρ for these scores: rows with a share ν of the weight are not above it."""
     order = np.argsort(scores, kind="stable")
     place = int(np.searchsorted(np.cumsum(weights[order]), nu * float(weights.sum()) * (1 - ROUNDING)))
     return float(scores[order[min(place, len(order) - 1)]])
@@ -73,7 +73,7 @@ def quantile(scores: Array, weights: Array, nu: float) -> float:
 def best_multiple(
     model: KernelExpansion, norm: float, rho: float, scores: Array, weights: Array, nu: float, C1: float
 ) -> tuple[KernelExpansion, float]:
-    """The best multiple of w, of this squared norm, ρ and scores of weighted rows, and its objective.
+    """Return the best multiple of w, given its squared norm, ρ and scores of weighted rows, and its objective.
 
     ``C1`` is C Ω; the rows may be a sample of those that Ω is the weight of.
     """
@@ -83,7 +83,7 @@ def best_multiple(
 
 
 class OneClassRun(Run):
-    """Trials of C'; every step is one."""
+    """The run that searches for C'; every step is a fit at one value."""
 
     doing = "trials of C"
     has_models = True
@@ -108,7 +108,7 @@ class OneClassRun(Run):
         self.best = Best()  # of a model and the fit that it comes of
 
     def step(self) -> dict[str, Any]:
-        """One trial of C'."""
+        """Fit at one value of C'."""
         C = exp(self.log_C)
         goes_on = self.solver.method == DUAL or self.has_all
         fit = self.solver.solve(replace(self.box, C=C), self.state if goes_on else None)
@@ -135,7 +135,9 @@ class OneClassRun(Run):
         return record
 
     def _scaled(self, model: KernelExpansion, C: float) -> tuple[KernelExpansion, float, float]:
-        """The best multiple of w with its best ρ, its objective, and the share of the box problem."""
+        """Return the best multiple of w with its best ρ, its objective, and the share Σ α / (C' Ω) of the box
+        problem.
+        """
         rows, weights, nu = self.kernel_rows, self.problem.examples.weights, self.nu
         total, scores, norm = float(weights.sum()), np.zeros(rows.n_rows), 0.0
         if model.n_basis:
@@ -148,7 +150,9 @@ class OneClassRun(Run):
         return scaled, objective, share
 
     def _raise_bound(self, fit: Fit) -> None:
-        """D of the trial's dual variables, brought to the sum there must be; known where its vectors are all rows."""
+        """Raise the bound to D of the fit's dual variables, scaled to the sum they need; its vectors must be training
+        rows.
+        """
         if fit.basis_rows is None or not len(fit.basis_rows):
             return
         v, dual = np.zeros(self.kernel_rows.n_rows), Dual.of(self.problem)
@@ -160,7 +164,7 @@ class OneClassRun(Run):
         self.bound = max(self.bound, sure_value(self.kernel_rows, point))
 
     def _next_C(self, share: float) -> None:
-        """Where to look next: within the bracket by interpolation, every third time in its middle."""
+        """Choose the next C' by interpolation in the bracket, every third time by bisection."""
         miss = log(max(share, 1e-300) / self.nu)
         if miss > 0:
             self.below = self.log_C, miss
@@ -182,7 +186,7 @@ class OneClassRun(Run):
             self.converged = hi - lo <= NARROW
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The best trial's model."""
+        """Return the best model of all values of C'."""
         if self.best.found is None:
             if status is Status.INTERRUPTED:
                 raise KeyboardInterrupt

@@ -41,14 +41,14 @@ TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): SMALL_TOLERANCE}
 
 @dataclass(frozen=True)
 class PlainAscentSettings:
-    """When ascent that does not come to its end is left to the finish. Chosen, not measured."""
+    """Settings of when ascent that has not converged is left to the finish. Chosen, not measured."""
 
     # Sweeps over the rows, at most.
     sweeps: int = 20_000
 
 
 class PlainAscentRun(Run):
-    """Coordinate ascent; the k-th step makes k sweeps over the rows."""
+    """The run of coordinate ascent; its k-th step makes k sweeps over the rows."""
 
     doing = "passes over the rows"
     has_models = True
@@ -81,7 +81,7 @@ class PlainAscentRun(Run):
         self.scores = self.K @ self.beta
 
     def step(self) -> dict[str, Any]:
-        """A few sweeps; the objective is a sum over outputs, each of one class against the rest."""
+        """Make a few sweeps; the objective is a sum over outputs, each of one class against the rest."""
         task, n = self.problem.task, len(self.alpha)
         n_sweeps = self.n_sweeps
         alpha, beta, scores = self.alpha.copy(), self.beta.copy(), self.scores.copy()
@@ -118,7 +118,7 @@ class PlainAscentRun(Run):
         return record
 
     def _end(self, record: dict[str, Any], is_done: bool) -> None:
-        """The finish, where something is left to do; a word where it is left undone."""
+        """Run the finish if it can improve something; warn if it is left out and the gap is wide."""
         is_multiclass = self.steps.is_against_the_rest
         if self.with_finish and (is_multiclass or not is_done):
             intercept = self.steps.constant * self.beta.sum(axis=0)
@@ -148,7 +148,7 @@ class PlainAscentRun(Run):
         self.converged = True
 
     def sure_bound(self) -> float:
-        """Of the dual variables, or of the finish, whose span lacks directions that few vectors are left over in."""
+        """Return the safe bound: by the dual variables, or by the finish, whose span may lack a few directions."""
         sure: Any = -np.inf
         if not self.steps.is_against_the_rest:
             duals = [self.alpha]
@@ -166,7 +166,7 @@ class PlainAscentRun(Run):
         return found
 
     def allowed(self, objective: float) -> float:
-        """The widest gap with which the fit has converged."""
+        """Return the widest gap with which the fit has converged."""
         return max(self.tolerance, NEARLY_TOLERANCE) * abs(objective)
 
     def _sign(self) -> Array:
@@ -177,7 +177,7 @@ class PlainAscentRun(Run):
         return float(linear_part(self.steps, alpha).sum()) - 0.5 * float(np.sum(beta * (self.K @ beta)))
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model over the rows with coefficients."""
+        """Return the model over the rows with coefficients."""
         beta, rows, found = self.beta, self.kernel_rows, self.found
         intercept = self.steps.constant * beta.sum(axis=0)
         coef = beta if found is None else found.coef

@@ -14,7 +14,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Cut:
-    """The constraint c − ⟨w, g⟩ ≤ ξ, with g kept as coefficients over rows.
+    """The constraint c − ⟨w, g⟩ ≤ ξ; it keeps g as coefficients over rows.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class Cut:
 
     @made_once
     def intercept(self) -> Array:
-        """G's part over the constant feature of every output column."""
+        """Return g's part over the constant feature of every output column."""
         found: Array = self.coef.sum(axis=0)
         return found
 
 
 def weighted_sum(cuts: Sequence[Cut], weights: Array) -> Cut:
-    """Σ_j weights_j (c_j, g_j) as one cut over the union of the rows."""
+    """Return Σ_j weights_j (c_j, g_j) as one cut over the union of the rows."""
     rows = np.concatenate([cut.rows for cut in cuts])
     coef = np.concatenate([weight * cut.coef for cut, weight in zip(cuts, weights)])
     distinct, where = np.unique(rows, return_inverse=True)
@@ -52,7 +52,7 @@ def weighted_sum(cuts: Sequence[Cut], weights: Array) -> Cut:
 
 
 def n_distinct_rows(cuts: Sequence[Cut], n_rows: int) -> int:
-    """How many rows the cuts lie on together."""
+    """Return how many distinct rows the cuts have coefficients on."""
     n_listed = sum(len(cut.rows) for cut in cuts)
     if n_rows > 64 * n_listed:  # work that does not grow with the data where the cuts are small
         return len(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(cut.rows for cut in cuts)])))

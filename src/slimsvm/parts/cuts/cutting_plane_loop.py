@@ -74,7 +74,7 @@ STALL, ROUNDING = 20, 1e-13
 
 @dataclass(frozen=True)
 class Plan:
-    """Options of a cutting-plane run: the solvers' parameters say what each is."""
+    """The options of a cutting-plane run; the solvers' parameters describe each."""
 
     tol_relative: float | None
     max_idle: int
@@ -87,7 +87,7 @@ class Plan:
 
 
 class CuttingPlaneRun(Run):
-    """The loop's state on one problem.
+    """The run on one problem.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class CuttingPlaneRun(Run):
             self.restore(state)
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """How many times the tolerance is left after an iteration."""
+        """Return the gap after an iteration, in units of the tolerance."""
         objective, gap = record.get("objective"), record.get("gap")
         if objective is None or gap is None or self.warming_up:
             return None
@@ -141,12 +141,12 @@ class CuttingPlaneRun(Run):
         return gap / allowed if allowed > 0 else None
 
     def allowed(self, objective: float) -> float:
-        """The widest gap with which exact cuts have converged."""
+        """Return the widest gap with which exact cuts have converged."""
         relative = self.plan.tol_relative
         return min(self.tol * self.problem.C1, np.inf if relative is None else relative * abs(objective))
 
     def make_book(self, intercept: bool) -> Any:
-        """Where scores come from."""
+        """Make the score book that suits oracle and plan."""
         if not self.oracle.needs_all_scores:
             return SampledScores(self.kernel_rows, self.task.n_outputs, intercept)
         if self.plan.weights:
@@ -173,7 +173,7 @@ class CuttingPlaneRun(Run):
             self.end_warm_up()
 
     def step(self) -> dict[str, Any]:
-        """One pass of the algorithm above."""
+        """Do one iteration of the algorithm above."""
         working_set = self.working_set
         oracle = ViolatedOracle(self.plan.warm_up) if self.warming_up else self.oracle
         augmented, loss, objective = None, None, None
@@ -219,12 +219,14 @@ class CuttingPlaneRun(Run):
         return record
 
     def training_error(self) -> float:
-        """The task's error of the best point over all rows."""
+        """Return the task's error of the best point over all rows."""
         point = self.point if self.centre is None else self.centre.now.point
         return self.task.error(self.task.decode(point.scores, point.plain, self.examples), self.examples)
 
     def evaluate(self) -> tuple[Augmented, float, float]:
-        """Loss-augmented argmax where the next cut is wanted; mean loss and objective of the best point there is."""
+        """Return the loss-augmented argmax where the next cut is taken, with mean loss and objective of the best
+        point.
+        """
         if self.centre is None:
             augmented, loss = reference_loss(self.task, self.point, self.examples)
             return augmented, loss, 0.5 * self.working_set.norm_squared + self.problem.C1 * loss
@@ -233,7 +235,7 @@ class CuttingPlaneRun(Run):
         return augmented, (best.objective - 0.5 * best.norm_squared) / self.problem.C1, best.objective
 
     def violated(self, augmented: Any, threshold: float) -> Any:
-        """The loss-augmented argmax whose cut the QP's solution violates: here if so, at that solution otherwise.
+        """Return a loss-augmented argmax whose cut the QP's solution violates: this one, or else that at the solution.
 
         A cut near the best point may teach the QP nothing, e.g. where no example violates its margin there.
         """
@@ -282,7 +284,7 @@ class CuttingPlaneRun(Run):
         return self.progress[1] >= STALL
 
     def epsilon(self, objective: float | None) -> float:
-        """By how much a sampled cut must be violated, on the mean loss."""
+        """Return by how much a sampled cut must be violated, in units of the mean loss."""
         if objective is None or self.tol_relative is None:
             return self.problem.tol
         return min(self.problem.tol, allowed_gap(self.tol_relative, objective, self.at_zero) / self.problem.C1)
@@ -344,7 +346,7 @@ class CuttingPlaneRun(Run):
         self.best = self.best.or_lower(solution.objective, solution, or_equal=True)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The best model found (the last one where objectives are not known) and what was counted."""
+        """Return the best model (or the last one, if objectives are not known) and the counters."""
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n, "merged_cuts": self.n_merged}
         if isinstance(self.book, FullScores | WeightScores):
             if self.centre is not None:
@@ -369,7 +371,7 @@ class CuttingPlaneRun(Run):
         return Fit(model, status, objective, bound, history, counters, state, basis_rows)
 
     def dual_point(self) -> DualPoint | None:
-        """The QP's last solution, which an interrupt cannot tear; none where a bound is not that of exact cuts."""
+        """Return the QP's last solution as a dual point; None if its bound is not one of exact cuts."""
         latest = self.latest
         if self.lower_bound is None or self.warming_up or not latest.cuts:
             return None
@@ -381,11 +383,11 @@ class CuttingPlaneRun(Run):
         return DualPoint(total.rows[used], total.coef[used], total.c - 0.5 * sure, latest.norm_squared - sure)
 
     def state(self) -> CutsState:
-        """What a later fit can go on from."""
+        """Return the state for a warm start."""
         return CutsState(self.latest.cuts, self.task, self.examples, self.oracle.exact and not self.warming_up)
 
     def model(self, solution: Solution, trim: bool = True) -> tuple[KernelExpansion, float | None, Array | None]:
-        """Σ α_j g_j as an expansion over the rows of its cuts, or as weights, with its objective and those rows.
+        """Return Σ α_j g_j as an expansion over the rows of its cuts, or as weights, with its objective and those rows.
 
         Small coefficients stay where there is no time to ``trim``: it takes passes over all rows.
         """
@@ -411,7 +413,7 @@ class CuttingPlaneRun(Run):
         return model, objective, total.rows[used]
 
     def trimmed(self, total: Cut, solution: Solution) -> tuple[Array, float]:
-        """Which coefficients to keep of a line search's w_b, with its traces of old cuts, and the objective then.
+        """Return a mask of w_b's coefficients worth keeping, and the objective with only these.
 
         The smallest go, down from 1 % of the largest, as long as the objective rises by less than a tenth of the
         tolerance: it is computed for what is kept.
@@ -442,7 +444,7 @@ class CuttingPlaneRun(Run):
         return size > 0, objective
 
     def objective(self, model: KernelExpansion, norm_squared: float) -> float:
-        """½‖w‖² + C Σ ω_e ℓ_e of a model whose scores are not kept, in one pass over the rows."""
+        """Return ½‖w‖² + C Σ ω_e ℓ_e of a model whose scores are not kept, in one pass over the rows."""
         n, m = self.kernel_rows.n_rows, self.task.n_outputs
         points = self.kernel_rows.points_of(model.basis)
         scores = np.empty((n, m))

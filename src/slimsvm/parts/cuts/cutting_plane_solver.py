@@ -13,17 +13,17 @@ from slimsvm.parts.solver import Solver
 
 
 class CuttingPlaneSolver(Solver):
-    """Shared by the three: checks, and the run with the oracle each of them makes."""
+    """The base class of the three solvers: checks, and the run with the oracle that each makes."""
 
     max_idle: int
     states: tuple[type, ...] = (CutsState,)
 
     def oracle(self, problem: Problem) -> Any:
-        """The oracle with this solver's parameters."""
+        """Make the oracle with this solver's parameters."""
         raise TypeError(f"{type(self).__name__} must define oracle(problem)")
 
     def plan(self, problem: Problem) -> Plan:
-        """How the run goes about it."""
+        """Return the options of the run."""
         raise TypeError(f"{type(self).__name__} must define plan(problem)")
 
     def start(self, problem: Problem, state: CutsState | None = None) -> Run:
@@ -52,5 +52,5 @@ class CuttingPlaneSolver(Solver):
         return self.make_run(problem, state)
 
     def make_run(self, problem: Problem, state: CutsState | None) -> Run:
-        """The run, once the parameters are known to be good."""
+        """Make the run, after the parameters were checked."""
         return CuttingPlaneRun(problem, self.oracle(problem), self.plan(problem), state)

@@ -34,7 +34,7 @@ BLOCK_SHARE, LEFT_SHARE = 0.1, 0.05
 
 @dataclass(frozen=True)
 class PlanesState:
-    """The dual point of a fit, to go on from: planes hold for any kernel, C and features of the same examples."""
+    """The dual point of a fit, for a warm start: planes hold for any kernel, C and features of the same examples."""
 
     planes: Planes
     C: float
@@ -44,7 +44,7 @@ class PlanesState:
 
 @dataclass(frozen=True)
 class BlockSteps:
-    """How dual variables are changed example by example; the parameters are those of `BCFW`."""
+    """The base class of solvers that change dual variables example by example, with the parameters of `BCFW`."""
 
     tol_relative: float | None
     step: str = "corrective"
@@ -54,7 +54,7 @@ class BlockSteps:
 
 
 class PlanesRun(Run):
-    """Planes of every example with their weights, and the model that these make."""
+    """The base run: planes of every example with their weights α, and the model that these give."""
 
     doing = "passes over the examples"
 
@@ -81,21 +81,21 @@ class PlanesRun(Run):
         self.judged: float | None = None
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """How many times the tolerance is left after an iteration."""
+        """Return the gap after an iteration, in units of the tolerance."""
         objective, gap = record.get("objective"), record.get("gap")
         return None if objective is None or gap is None else gap / max(self.allowed(objective), 1e-300)
 
     def allowed(self, objective: float) -> float:
-        """The gap that ends the fit."""
+        """Return the gap that ends the fit."""
         relative = self.solver.tol_relative
         return min(self.problem.tol * self.problem.C1, np.inf if relative is None else relative * abs(objective))
 
     def oracle_pass(self) -> float:
-        """A pass with the oracle; returns Σ ω_e ℓ_e as the examples were met."""
+        """Make a pass with the oracle; return Σ ω_e ℓ_e, each loss at the time of its example's step."""
         return self.each_batch(self.ask)
 
     def ask(self, batch: Array) -> float:
-        """The oracle's planes of some examples, all at the w of this moment; returns their weighted losses."""
+        """Add the oracle's planes of some examples, all at the present w; return their weighted losses."""
         parts = [batch[lo : lo + PART] for lo in range(0, len(batch), PART)]
         found: list[Any] = [None] * len(parts)
 
@@ -110,14 +110,14 @@ class PlanesRun(Run):
         return value
 
     def answer(self, index: Array) -> tuple[Examples, Augmented, float]:
-        """Loss-augmented argmax of some examples, with their weighted losses."""
+        """Return the loss-augmented argmax of some examples, with their weighted losses."""
         examples = self.examples.take(index)
         scores, plain = self.book.scores_of(self.examples.rows_of(index)), self.book.plain
         augmented = self.task.augment(scores, plain, examples)
         return examples, augmented, float(examples.weights @ losses(augmented, scores, plain, examples))
 
     def each_batch(self, before: Callable[[Array], float] = lambda batch: 0.0) -> float:
-        """Steps on all examples in random order, batch by batch; returns the sum of what ``before`` says of each."""
+        """Take a step on every example in random order, batch by batch; return the sum of ``before(batch)``."""
         tol = BLOCK_SHARE * self.allowed(self.lower_bound) / self.problem.C1
         if np.isfinite(self.left):
             tol = max(tol, LEFT_SHARE * self.left / self.problem.C1)
@@ -130,14 +130,14 @@ class PlanesRun(Run):
         return total
 
     def take_average(self) -> None:
-        """The average of the iterates after each pass, the k-th counted k times."""
+        """Update the average of the iterates after each pass, the k-th counted k times."""
         share = 2.0 / (self.n_passes + 1)
         now = self.book.parameters()
         before = self.average or tuple(np.zeros_like(part) for part in now)
         self.average = tuple(old + share * (new - old) for old, new in zip(before, now))
 
     def judge(self) -> tuple[float, float]:
-        """Objective and training error of the machine, or of the average."""
+        """Compute objective and training error of the model, or of the average."""
         latest = self.book.parameters()
         if self.average is not None:
             self.book.set(self.average)
@@ -156,7 +156,7 @@ class PlanesRun(Run):
         return self.judge()[0]
 
     def dual_point(self) -> DualPoint:
-        """The planes with their weights."""
+        """Return the planes with their weights as a dual point."""
         coef, plain = self.planes.coefficients(self.examples, self.task)
         rows = np.flatnonzero(coef.any(axis=1))
         sure = float(plain @ plain)
@@ -166,7 +166,7 @@ class PlanesRun(Run):
         return DualPoint(rows, coef[rows], rest, 2.0 * (rest - self.lower_bound))
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The machine, with its objective."""
+        """Return the model with its objective."""
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n, "n_planes": int(self.planes.n[0])}
         if self.in_step:
             self.book.take(self.planes)
@@ -207,7 +207,7 @@ EXAMPLES_AT_ONCE = 1024
 
 
 class ExampleCutsRun(PlanesRun):
-    """The loop's state on one problem.
+    """The run on one problem.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class ExampleCutsRun(PlanesRun):
         self.best = Best()  # of parameters
 
     def step(self) -> dict[str, Any]:
-        """One exact pass, and the dual over the cuts there are."""
+        """Make one exact pass, then improve the dual over the stored cuts."""
         self.in_step = True
         norm = self.book.norm_squared
         loss = self.exact_pass()
@@ -251,14 +251,14 @@ class ExampleCutsRun(PlanesRun):
         }
 
     def exact_pass(self) -> float:
-        """The cut of every example at w; returns Σ ω_e ℓ_e."""
+        """Add the cut of every example at w; return Σ ω_e ℓ_e."""
         n, total = self.examples.n_examples, 0.0
         for lo in range(0, n, EXAMPLES_AT_ONCE):
             total += self.ask(np.arange(lo, min(n, lo + EXAMPLES_AT_ONCE)))
         return total
 
     def improve_dual(self) -> None:
-        """A few passes over the cuts there are."""
+        """Make a few passes over the stored cuts."""
         if self.is_new:
             self.is_new = False
             self.oracle_pass()

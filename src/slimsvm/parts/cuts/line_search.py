@@ -29,7 +29,7 @@ Array = np.ndarray
 
 @dataclass
 class Bracket:
-    """An interval from where an increasing function is negative to where it is not, and its values there."""
+    """An interval in which an increasing function changes its sign, with its values at both ends."""
 
     low: float
     value_low: float
@@ -38,14 +38,14 @@ class Bracket:
     side: int = 0  # The end that the last value took the place of: -1 is low, 1 is high.
 
     def secant(self) -> float:
-        """Where the line through both ends is 0; the middle where their values are too near to 0 to tell."""
+        """Return where the secant is 0, or the middle where both values are too near to 0 to tell."""
         rise = self.value_high - self.value_low
         if not rise > 0.0:
             return self.middle()
         return (self.low * self.value_high - self.high * self.value_low) / rise
 
     def middle(self) -> float:
-        """The middle; what comes after it is as at the beginning."""
+        """Return the middle, and forget which side moved last."""
         self.side = 0
         return 0.5 * (self.low + self.high)
 
@@ -79,7 +79,7 @@ NEGLIGIBLE = 1e-16
 
 
 class BestPoint:
-    """w_b with its scores, norm and expansion over cuts.
+    """The best point w_b with its scores, norm and expansion over cuts.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class BestPoint:
         self.now = self._judged(Solution((), np.zeros(0), 0.0, None, start))
 
     def _judged(self, solution: Solution) -> Solution:
-        """The solution with its objective."""
+        """Return the solution with its objective."""
         here = (solution.point.scores, solution.point.plain)
         loss = self.task.along(here, here, 0.0, self.examples, self.n_jobs)[0]
         return replace(solution, objective=0.5 * solution.norm_squared + self.factor * loss)
@@ -119,7 +119,7 @@ class BestPoint:
         return Point(beyond, plain + self.overshoot * (target.plain - plain))
 
     def _minimise(self, target: Point, linear: float, quadratic: float) -> tuple[float, float]:
-        """Root k ≥ 0 of the objective's slope along the line, and the objective there."""
+        """Return the root k ≥ 0 of the objective's slope along the line, and the objective there."""
         base = (self.now.point.scores, self.now.point.plain)
         direction = (target.scores - base[0], target.plain - base[1])
 
@@ -158,7 +158,7 @@ class BestPoint:
         return k, value
 
     def _mixed(self, working_set: WorkingSet, k: float) -> tuple[tuple[Cut, ...], Array]:
-        """(1 − k) w_b + k w_t, as cuts and weights on them."""
+        """Return (1 − k) w_b + k w_t as cuts and weights of these."""
         weights = {id(cut): (cut, (1 - k) * alpha) for cut, alpha in zip(self.now.cuts, self.now.alpha)}
         for cut, alpha in zip(working_set.cuts, working_set.alpha):
             if alpha > 0:
@@ -168,7 +168,7 @@ class BestPoint:
         return tuple(cut for cut, _ in kept), np.array([alpha for _, alpha in kept])
 
     def product(self, cut: Cut) -> float:
-        """⟨w_b, g⟩ of a new cut."""
+        """Return ⟨w_b, g⟩ of a new cut."""
         point = self.now.point
         return float(np.sum(cut.coef * point.scores[cut.rows])) + float(cut.plain @ point.plain)
 

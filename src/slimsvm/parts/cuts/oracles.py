@@ -25,7 +25,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Point:
-    """Where a cut is asked for: scores of all rows (None where only sampled rows are ever scored) and v."""
+    """A point at which a cut is asked for: scores of all rows (None where only sampled rows have scores) and v."""
 
     scores: Any
     plain: Array
@@ -33,7 +33,7 @@ class Point:
 
 @dataclass(frozen=True)
 class CutState:
-    """All an oracle may look at.
+    """Everything that an oracle may read.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class CutState:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What an oracle found.
+    """The cut that an oracle found, and what it knows of it.
 
     Parameters
     ----------
@@ -85,24 +85,24 @@ class Proposal:
 
 
 def reference_loss(task: Task, point: Point, examples: Examples) -> tuple[Augmented, float]:
-    """Loss-augmented argmax over all examples and the weighted mean loss."""
+    """Return the loss-augmented argmax over all examples and the weighted mean loss."""
     augmented = task.augment(point.scores, point.plain, examples)
     values = losses(augmented, point.scores, point.plain, examples)
     return augmented, float(examples.weights @ values) / examples.total_weight
 
 
 def mean_constant(augmented: Augmented, examples: Examples) -> float:
-    """C = Σ ω_e Δ_e / Ω."""
+    """Return c = Σ ω_e Δ_e / Ω."""
     return float(examples.weights @ augmented.delta) / examples.total_weight
 
 
 def mean_plain(augmented: Augmented, n_plain: int, weights: Array) -> Array:
-    """Σ weights_e · plain part of δΨ_e."""
+    """Return Σ weights_e times the plain part of δΨ_e."""
     return np.zeros(n_plain) if augmented.plain is None else weights @ augmented.plain
 
 
 def exact_cut(augmented: Augmented, examples: Examples, n_plain: int) -> Cut:
-    """The mean over all examples of δΨ(ŷ_e) as a cut."""
+    """Return the mean over all examples of δΨ(ŷ_e) as a cut."""
     share = examples.weights / examples.total_weight
     nonzero = augmented.coef.any(axis=1) if augmented.coef.shape[1] > 1 else augmented.coef[:, 0]
     rows = np.flatnonzero(nonzero)
@@ -113,19 +113,19 @@ def exact_cut(augmented: Augmented, examples: Examples, n_plain: int) -> Cut:
 
 @dataclass(frozen=True)
 class ExactOracle:
-    """Algorithm 1: the cut is the mean over all examples."""
+    """The oracle of Algorithm 1: its cut is the mean over all examples."""
 
     needs_all_scores = True
     exact = True
 
     def find(self, state: CutState, threshold: float, rng: np.random.Generator) -> Proposal:
-        """The mean over all examples of δΨ(ŷ_e)."""
+        """Return the mean over all examples of δΨ(ŷ_e) as a cut."""
         return Proposal(exact_cut(state.augmented, state.examples, state.task.n_plain))
 
 
 @dataclass(frozen=True)
 class Units:
-    """What a sampled cut draws from: violated examples, or violated rows of one example, with their weights."""
+    """The units that a sampled cut draws: violated examples, or violated rows of one example, with their weights."""
 
     index: Array
     probability: Array | None
@@ -133,7 +133,9 @@ class Units:
     by_row: bool
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """``size`` units with replacement, each with its probability (None: all alike); none where there are none."""
+        """Draw ``size`` units with replacement by their probabilities (None: all alike); draw none where there are
+        none.
+        """
         if not len(self.index):
             return self.index
         if self.probability is None:
@@ -143,7 +145,7 @@ class Units:
 
 @dataclass(frozen=True)
 class ViolatedOracle:
-    """Algorithm 3: sampled from the examples with δΨ_e ≠ 0, judged by the exact mean loss.
+    """The oracle of Algorithm 3: it samples from the examples with δΨ_e ≠ 0, and stops by the exact mean loss.
 
     Parameters
     ----------
@@ -169,7 +171,7 @@ class ViolatedOracle:
     exact = False
 
     def find(self, state: CutState, threshold: float, rng: np.random.Generator) -> Proposal:
-        """A cut sampled from the violated examples; ``threshold`` = ξ + ε."""
+        """Return a cut sampled from the violated examples; ``threshold`` = ξ + ε."""
         task, examples, augmented, target = state.task, state.examples, state.augmented, state.target
         units = violated_units(task, examples, augmented)
         c = mean_constant(augmented, examples) if self.constant == "all" else None
@@ -186,7 +188,7 @@ class ViolatedOracle:
 
 
 def violated_units(task: Task, examples: Examples, augmented: Augmented) -> Units:
-    """I = {e : δΨ_e ≠ 0}, or the rows with a coefficient where the loss is over all rows."""
+    """Return I = {e : δΨ_e ≠ 0}, or the rows with a coefficient where the loss is over all rows."""
     nonzero = augmented.coef[:, 0] != 0 if augmented.coef.shape[1] == 1 else augmented.coef.any(axis=1)
     if not task.decomposes:
         index = np.flatnonzero(nonzero)
@@ -215,7 +217,7 @@ def sampled_cut(
     size: int,
     rng: np.random.Generator,
 ) -> Cut:
-    """(Ω_I / (Ω r)) Σ_j (Δ, δΨ)_{S_j} with S drawn from the units, or with the constant c where it is given.
+    """Return (Ω_I / (Ω r)) Σ_j (Δ, δΨ)_{S_j} with S drawn from the units, or with the constant c if it is given.
 
     Duplicated examples merge into one coefficient.
     """
@@ -237,7 +239,7 @@ def sampled_cut(
 
 @dataclass(frozen=True)
 class UniformOracle:
-    """Algorithm 2: everything from r examples drawn anew; work per iteration does not depend on n.
+    """The oracle of Algorithm 2: it samples r examples each time, so that an iteration's work does not depend on n.
 
     Parameters
     ----------
@@ -253,7 +255,7 @@ class UniformOracle:
     exact = False
 
     def find(self, state: CutState, threshold: float, rng: np.random.Generator) -> Proposal:
-        """A cut at the QP's solution from a fresh sample, or none if ``patience`` of them satisfied the rule."""
+        """Return a cut at the QP's solution from a fresh sample, or none if ``patience`` samples satisfied the rule."""
         task, examples, working_set, plain = state.task, state.examples, state.working_set, state.target.plain
         loss, error = np.inf, None
         for tried in range(self.patience):
@@ -275,7 +277,7 @@ class UniformOracle:
         return Proposal(None, redraws=self.patience, loss=loss, training_error=error)
 
     def draw(self, task: Task, examples: Examples, rng: np.random.Generator) -> tuple[Array, Array, Examples]:
-        """Rows (distinct, increasing), multiplicity of each sampled example, and the examples themselves."""
+        """Return rows (distinct, increasing), multiplicity of each sampled example, and the examples themselves."""
         if not task.decomposes:
             rows = np.unique(rng.integers(0, examples.n_rows, self.sample_size))
             return rows, np.ones(1), examples.take_rows(rows)

@@ -36,28 +36,28 @@ class Planes:
         self._compiled: core.Structure | None = None
 
     def __getstate__(self) -> dict[str, Array]:
-        """The arrays, without what holds their addresses."""
+        """Return the arrays, without the structure that holds their addresses."""
         return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
     def __setstate__(self, state: dict[str, Array]) -> None:
-        """Arrays of its own."""
+        """Take the arrays as own ones."""
         vars(self).update(state, _compiled=None)
 
     @property
     def compiled(self) -> core.Structure:
-        """What compiled code takes, made anew when the arrays have grown."""
+        """Return the structure for compiled code, made again when the arrays have grown."""
         if self._compiled is None:
             self._compiled = core.Planes(**self.__getstate__())
         return self._compiled
 
     @property
     def constants(self) -> float:
-        """Σ α_k c_k."""
+        """Return Σ α_k c_k."""
         k = self.n[0]
         return float(self.alpha[:k] @ self.constant[:k])
 
     def copy(self, factor: float = 1.0) -> Planes:
-        """The same planes, their weights times a factor."""
+        """Return a copy with the weights times a factor."""
         other = Planes(len(self.first))
         for name, array in self.__getstate__().items():
             setattr(other, name, array.copy())
@@ -95,7 +95,7 @@ class Planes:
         core.forget_planes(planes=self.compiled, max_idle=max_idle)
 
     def coefficients(self, examples: Examples, task: Task) -> tuple[Array, Array]:
-        """Σ α_k g_k: coefficients over rows and outputs, and the plain parameters."""
+        """Return Σ α_k g_k: coefficients over rows and outputs, and the plain parameters."""
         coef, plain = np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain)
         blocks = blocks_of(examples, np.zeros(examples.n_examples))
         core.sum_planes(planes=self.compiled, blocks=blocks, coef=coef, plain=plain)
@@ -103,12 +103,12 @@ class Planes:
 
 
 def starts_of(examples: Examples) -> Array:
-    """Where the rows of each example begin, and the last one's end."""
+    """Return the first row of each example, and the end of the last one."""
     return np.arange(examples.n_rows + 1) if examples.offsets is None else examples.offsets
 
 
 def blocks_of(examples: Examples, prices: Array) -> core.Structure:
-    """A ``struct slimsvm_blocks``: the rows of each example, and what the weights of its planes may add up to."""
+    """Return a ``struct slimsvm_blocks``: the rows of each example, and the largest sum of its planes' weights."""
     starts = starts_of(examples)
     longest = int(np.diff(starts).max(initial=0))
     found: core.Structure = core.Blocks(
@@ -119,7 +119,7 @@ def blocks_of(examples: Examples, prices: Array) -> core.Structure:
 
 @dataclass
 class Step:
-    """How examples are to be improved: the rule, and the violation below which they are left alone."""
+    """The rule by which examples are improved, and the violation below which they are left alone."""
 
     is_corrective: bool
     tol: float
@@ -133,7 +133,7 @@ def take_steps(function: core.Function, batch: Array, **arguments: Any) -> None:
 
 
 class KernelBook:
-    """Scores of all rows in a kernel machine, kept up by one fused product for each batch of examples.
+    """The book of a kernel model: the scores of all rows, updated by one fused product per batch of examples.
 
     Parameters
     ----------
@@ -186,12 +186,12 @@ class KernelBook:
             self.scores += coef.sum(axis=0)
 
     def scores_of(self, rows: Array) -> Array:
-        """Scores of some rows."""
+        """Return scores of some rows."""
         found: Array = self.scores[rows]
         return found
 
     def step(self, planes: Planes, batch: Array, how: Step) -> None:
-        """A step on each example of a batch."""
+        """Take a step on each example of a batch."""
         rows = np.sort(self.examples.rows_of(batch))
         if self.matrix is not None:
             K = self.matrix.take(rows[:, None] * len(self.matrix) + rows)  # half the time of indexing with np.ix_
@@ -218,21 +218,21 @@ class KernelBook:
             self._add_to_scores(rows[changed], coef[changed])
 
     def all_scores(self) -> Array:
-        """Scores of all rows."""
+        """Return scores of all rows."""
         return self.scores
 
     @property
     def norm_squared(self) -> float:
-        """‖w‖²."""
+        """Return ‖w‖²."""
         return max(0.0, float(np.sum(self.coef * self.scores) + self.plain @ self.plain))
 
     @property
     def n_basis(self) -> int:
-        """Rows with a coefficient."""
+        """Return rows with a coefficient."""
         return int(np.count_nonzero(self.coef.any(axis=1)))
 
     def parameters(self) -> tuple[Array, ...]:
-        """The averaged quantity: coefficients or planes."""
+        """Return the arrays that averaging works on: coefficients, plain parameters and scores."""
         return self.coef, self.plain, self.scores
 
     def set(self, parameters: tuple[Array, ...]) -> None:
@@ -240,7 +240,7 @@ class KernelBook:
         self.coef, self.plain, self.scores = parameters
 
     def model(self, kernel: Any) -> tuple[KernelExpansion, Array | None]:
-        """The model, and the rows its vectors are."""
+        """Return the model, and which rows its vectors are."""
         rows = np.flatnonzero(self.coef.any(axis=1))
         intercept = self.coef.sum(axis=0) if self.intercept else np.zeros(self.task.n_outputs)
         basis = self.kernel_rows.basis(rows)
@@ -249,7 +249,7 @@ class KernelBook:
 
 
 class WeightBook:
-    """The weights of a linear model, kept up by every step; rows as CSR.
+    """The book of a linear model: its weights, updated by every step, over rows as CSR.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class WeightBook:
             self.grams = self._multiply_examples()
 
     def _multiply_examples(self) -> Array:
-        """Inner products of the rows of each example, one square block after another."""
+        """Return inner products among the rows of each example, one square block after another."""
         grams, rows = np.empty(self.gram_offsets[-1]), self.features.csr
         longest, stored = len(self.blocks.place), len(rows.values) / max(1, self.examples.n_rows)
         per_row = longest * stored / MERGED_PER_MICROSECOND
@@ -310,11 +310,11 @@ class WeightBook:
         self.bias = coef.sum(axis=0) if self.intercept else np.zeros_like(self.bias)
 
     def scores_of(self, rows: Array) -> Array:
-        """Scores of some rows."""
+        """Return scores of some rows."""
         return self.features.scores_of(rows, self.weights, self.bias)
 
     def step(self, planes: Planes, batch: Array, how: Step) -> None:
-        """A step on each example of a batch."""
+        """Take a step on each example of a batch."""
         take_steps(
             core.step_by_weights,
             batch,
@@ -332,21 +332,21 @@ class WeightBook:
         )
 
     def all_scores(self) -> Array:
-        """Scores of all rows."""
+        """Return scores of all rows."""
         return self.features.scores(self.weights, self.bias)
 
     @property
     def norm_squared(self) -> float:
-        """‖w‖²."""
+        """Return ‖w‖²."""
         return float(sum(np.vdot(part, part) for part in (self.weights, self.bias, self.plain)))
 
     @property
     def n_basis(self) -> int:
-        """Features with a weight."""
+        """Return features with a weight."""
         return int(np.count_nonzero(self.weights.any(axis=1)))
 
     def parameters(self) -> tuple[Array, ...]:
-        """The averaged quantity: coefficients or planes."""
+        """Return the averaged quantity: coefficients or planes."""
         return self.weights, self.bias, self.plain
 
     def set(self, parameters: tuple[Array, ...]) -> None:
@@ -354,6 +354,6 @@ class WeightBook:
         self.weights, self.bias, self.plain = parameters
 
     def model(self, kernel: Any) -> tuple[KernelExpansion, Array | None]:
-        """The model, whose vectors are no rows."""
+        """Return the model, whose vectors are not training rows."""
         dtype = np.dtype(self.kernel_rows.dtype).name
         return LinearModel.of_weights(self.weights, self.bias.copy(), self.plain.copy(), dtype), None

@@ -25,12 +25,12 @@ IsExplained = Callable[[Cut, float], bool]
 
 
 def never(cut: Cut, projected: float) -> bool:
-    """No cut is explained by the basis."""
+    """Return False: no cut is explained by the basis."""
     return False
 
 
 class ProjectedScores:
-    """Score book of a growing basis: scores come from cuts projected onto it.
+    """The score book over a growing basis: it computes scores from cuts projected onto it.
 
     Parameters
     ----------
@@ -84,16 +84,16 @@ class ProjectedScores:
 
     @property
     def n_basis(self) -> int:
-        """Vectors in the basis."""
+        """Return the number of vectors in the basis."""
         return 0 if self.basis is None else self.basis.shape[0]
 
     @property
     def is_full(self) -> bool:
-        """Whether the basis grows no more."""
+        """Return whether the basis grows no more."""
         return self.n_basis >= self.max_basis
 
     def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
-        """Let the basis grow by the new cut's residual; returns its projection's inner products (t + 1,).
+        """Let the basis grow by the new cut's residual; return the inner products (t + 1,) of its projection.
 
         Where the basis has grown, so have all projections: then the inner products of all, (t + 1, t + 1).
         """
@@ -144,7 +144,7 @@ class ProjectedScores:
         return True
 
     def coefficients(self, z: Array) -> Array:
-        """β = L⁻ᵀ z over the present basis, (n_basis, n_outputs)."""
+        """Return β = L⁻ᵀ z over the present basis, (n_basis, n_outputs)."""
         k = self.n_basis
         if not k:
             return np.zeros((0, self.n_outputs))

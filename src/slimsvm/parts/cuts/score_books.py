@@ -25,7 +25,7 @@ CACHE_FROM_FEATURES = 64
 
 
 class FullScores:
-    """Scores of all rows, by products kept for every live cut.
+    """The score book of all rows: it keeps the products of every live cut.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class FullScores:
 
     @property
     def full(self) -> bool:
-        """True when a further cut needs room made first."""
+        """Return whether a further cut needs room made first."""
         return not self.free
 
     def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
@@ -82,7 +82,7 @@ class FullScores:
         return found
 
     def _products_with(self, cut: Cut) -> Array:
-        """Inner products of a cut with the live cuts, (t,)."""
+        """Return inner products of a cut with the live cuts, (t,)."""
         row = np.empty(len(self.slots))
         step = max(1, READ_AT_ONCE // max(1, cut.coef.size))
         for lo in range(0, len(row), step):
@@ -99,7 +99,7 @@ class FullScores:
         return row
 
     def _evaluate(self, rows: Array, coef: Array) -> Array:
-        """Σ coef_j k(x_i, x_j) for every row i."""
+        """Return Σ coef_j k(x_i, x_j) for every row i."""
         if self.matrix is None:
             return self.kernel_rows.scores(self.kernel_rows.points(rows), coef)
         if self.n_outputs > 1:
@@ -111,7 +111,7 @@ class FullScores:
         return out[:, None]
 
     def _by_difference(self, cut: Cut) -> Array:
-        """Products of an exact cut, updated from the exact cut before it, in float64."""
+        """Return the products of an exact cut, updated in float64 from the exact cut before it."""
         coef = np.zeros_like(self.scores)
         coef[cut.rows] = cut.coef
         before, products = self.last_exact or (np.zeros_like(coef), np.zeros_like(coef))
@@ -131,7 +131,7 @@ class FullScores:
         self.scores = scores
 
     def _combine(self, lines: Array, slots: Array, weights: Array, out: Array) -> None:
-        """Weighted sum of the lines in some slots."""
+        """Return the weighted sum of the products in some slots."""
         step = max(1, READ_AT_ONCE // max(1, len(slots)))
         for lo in range(0, len(out), step):
             part = out[lo : lo + step]
@@ -146,7 +146,7 @@ class FullScores:
             )
 
     def keep(self, index: Array) -> None:
-        """Give the slots of all cuts but ``index`` back."""
+        """Keep only the cuts at ``index``, and give back the slots of the others."""
         kept = self.slots[index]
         self.free.extend(np.setdiff1d(self.slots, kept))
         self.slots = kept
@@ -162,7 +162,7 @@ class FullScores:
 
 
 class SampledScores:
-    """Scores of sampled rows only; memory and work per iteration do not depend on the number of rows."""
+    """The score book of sampled rows only: its memory and work per iteration do not depend on the number of rows."""
 
     full = False
     scores = None
@@ -173,7 +173,7 @@ class SampledScores:
         self.points: Any = None
 
     def evaluate(self, rows: Array, live: list[Cut]) -> Array:
-        """⟨g_j, φ(x_i)⟩ of the rows for every live cut, (t, n_sampled, n_outputs) float64."""
+        """Return ⟨g_j, φ(x_i)⟩ of the rows for every live cut, (t, n_sampled, n_outputs) float64."""
         if not live:
             return np.zeros((0, len(rows), self.n_outputs))
         if self.points is None:
@@ -187,7 +187,7 @@ class SampledScores:
         return products.transpose(1, 0, 2)
 
     def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
-        """Add a cut; ``products`` (t,) are those with the live cuts where they are known already."""
+        """Add a cut; ``products`` (t,) are those with the live cuts, if they are known already."""
         if products is None:
             products = np.einsum("juc,uc->j", self.evaluate(cut.rows, live), cut.coef)
         own = self.kernel_rows.scores(self.kernel_rows.points(cut.rows), cut.coef, rows=cut.rows)
@@ -200,7 +200,7 @@ class SampledScores:
         return found
 
     def combine(self, alpha: Array) -> None:
-        """Nothing to do: scores are computed where they are sampled."""
+        """Do nothing: scores are computed where they are sampled."""
 
     def keep(self, index: Array) -> None:
         """Forget the vectors of all cuts but ``index``."""
@@ -209,7 +209,9 @@ class SampledScores:
 
 
 def plain_products(cut: Cut, live: list[Cut]) -> Array:
-    """Inner products of a new cut's plain part with the plain parts of the live cuts and with itself, (t + 1,)."""
+    """Return inner products of a new cut's plain part with the plain parts of the live cuts and with itself, (t +
+    1,).
+    """
     if not len(cut.plain):
         return np.zeros(len(live) + 1)
     found: Array = np.stack([one.plain for one in [*live, cut]]) @ cut.plain
@@ -220,7 +222,8 @@ def plain_products(cut: Cut, live: list[Cut]) -> Array:
 
 
 class WeightScores:
-    """Score book of the linear kernel: directions are weights u = Σ_i coef_i x_i, not expansions over rows.
+    """The score book of the linear kernel: it keeps directions as weights u = Σ_i coef_i x_i, not as expansions over
+    rows.
 
     A new cut costs one product with the rows' transpose and one with the rows, as does a new w; no kernel value is
     computed, and nothing is kept beside the cuts themselves.
@@ -242,13 +245,13 @@ class WeightScores:
         self.cuts: list[Cut] = []
 
     def weights(self, cut: Cut) -> Array:
-        """G of a cut as weights, shape (n_features, n_outputs)."""
+        """Return g of a cut as weights, shape (n_features, n_outputs)."""
         coef = np.zeros_like(self.scores)
         coef[cut.rows] = cut.coef
         return self.features.gather(coef)
 
     def _scores(self, cut: Cut) -> Array:
-        """⟨g, φ(x_i)⟩ of all rows."""
+        """Return ⟨g, φ(x_i)⟩ of all rows."""
         return self.features.scores(self.weights(cut), cut.intercept if self.intercept else None)
 
     def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:

@@ -20,7 +20,7 @@ _SLACK = 0  # the coordinate that stands for C - sum(a) in compiled code; cut j 
 
 
 class QPSolution(NamedTuple):
-    """What `SimplexQP.solve` found, beside `alpha` itself.
+    """The result of `SimplexQP.solve`, beside `alpha` itself.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class SimplexQP:
         self._G, self._h, self._a = (self._arrays[name] for name in "Gha")
 
     def __getstate__(self) -> dict[str, Any]:
-        """The arrays, without what holds their addresses."""
+        """Return the arrays, without the structure that holds their addresses."""
         return {"tol": self.tol, "max_work": self.max_work, "_n": self._n, "_arrays": self._arrays}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -256,7 +256,7 @@ class SimplexQP:
 
 
 def _arrays(capacity: int) -> dict[str, np.ndarray]:
-    """Arrays of a ``struct slimsvm_simplex_qp`` of this capacity."""
+    """Return arrays for a ``struct slimsvm_simplex_qp`` of this capacity."""
     squares = {name: np.zeros((capacity, capacity)) for name in "GR"}
     return squares | {
         "h": np.zeros(capacity),

@@ -1,4 +1,4 @@
-"""What is kept of a fit by cuts: w at one moment, and what a later fit can go on from."""
+"""What a fit by cuts keeps: w at one moment, and the state for a warm start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Solution:
-    """w = Σ α_j g_j as it stood at one moment; nobody writes to it, so that an interrupt cannot tear it.
+    """The point w = Σ α_j g_j at one moment. Nobody changes it, so that an interrupt cannot leave it half written.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class CutsState:
-    """The active cuts of a fit, enough to go on from: cuts hold for any kernel, C and features of the same examples.
+    """The active cuts of a fit, for a warm start: they hold for any kernel, C and features of the same examples.
 
     Parameters
     ----------
@@ -56,6 +56,6 @@ class CutsState:
     exact: bool
 
     def check(self, task: Task, examples: Examples) -> None:
-        """Refuse to go on with another loss: its cuts are others."""
+        """Refuse a warm start with another loss: its cuts are others."""
         consequence = ", whose cuts therefore do not hold; only the kernel, C and X may change"
         check_same_loss(self, task, examples, consequence)

@@ -68,7 +68,7 @@ class WorkingSet:
         self.idle = np.where(self.alpha > 0, 0, self.idle + 1)
 
     def move_best(self, k: float) -> None:
-        """Let the best point go the share k of the way to the solution."""
+        """Move the best point the share k of the way to the solution."""
         self.best_products += k * (self.qp.G @ self.alpha - self.best_products)
 
     def put_best_here(self) -> None:
@@ -82,7 +82,7 @@ class WorkingSet:
         self.alpha, self.idle, self.best_products = self.qp.alpha, self.idle[index], self.best_products[index]
 
     def merge(self, index: Array) -> Array:
-        """Replace some cuts by Σ α_j (c_j, g_j) / Σ α_j, appended at the end; returns the weights of that mean.
+        """Replace some cuts by Σ α_j (c_j, g_j) / Σ α_j, appended at the end; return the weights of that mean.
 
         w and the QP's value stay as they are.
         """
@@ -95,16 +95,16 @@ class WorkingSet:
 
     @property
     def norm_squared(self) -> float:
-        """‖w‖² = αᵀGα; with kernels that are no inner products (sigmoid) it may be negative."""
+        """Return ‖w‖² = αᵀGα; with kernels that are no inner products (sigmoid) it may be negative."""
         return float(self.alpha @ (self.qp.G @ self.alpha))
 
     @property
     def value(self) -> float:
-        """The QP's value hᵀα − ½ αᵀGα: a lower bound on the objective if every cut is exact."""
+        """Return the QP's value hᵀα − ½ αᵀGα: a lower bound on the objective if every cut is exact."""
         return self.qp.value
 
     @property
     def plain(self) -> Array:
-        """The plain parameters v = Σ α_j plain_j."""
+        """Return the plain parameters v = Σ α_j plain_j."""
         found: Array = self.alpha @ np.stack([cut.plain for cut in self.cuts])
         return found
