@@ -1,4 +1,4 @@
-"""The exact solver's middle level: the active rows, solved for by working sets (`solvers.exact`)."""
+"""The active rows, the exact solver's middle level: they are solved for by working sets (`solvers.exact`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class ActiveSettings:
-    """How large working sets are; docs/experiments/exact_solver.md settles the numbers."""
+    """Settings of the size of working sets; docs/experiments/exact_solver.md settles the numbers."""
 
     # A working set has half as many rows as the one before where that took fewer than so many steps for each row, and
     # twice as many where it took more than so many; at least this share of the most. With smaller sets, or sets that
@@ -37,7 +37,7 @@ class ActiveSettings:
 
 
 class Improvement(NamedTuple):
-    """What came of a working set.
+    """The solution of a working set.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Improvement(NamedTuple):
 
 
 class ActiveRows:
-    """The rows that are solved for: their v and g, and which of them are the next working set.
+    """The active rows with their v and g; it chooses the working sets.
 
     Parameters
     ----------
@@ -111,18 +111,18 @@ class ActiveRows:
 
     @property
     def rows(self) -> Array:
-        """Which rows of all are active."""
+        """Return which of all rows are active."""
         return self.cache.active
 
     @property
     def others(self) -> Array:
-        """Which are not: a mask of all rows."""
+        """Return a mask of the rows that are not active."""
         inactive = np.ones(self.kernel_rows.n_rows, bool)
         inactive[self.rows] = False
         return inactive
 
     def collect(self, v: Array, g: Array) -> None:
-        """Take what belongs to the rows that are active now from v and g of all rows."""
+        """Copy the active rows' part from v and g of all rows."""
         rows, n = self.rows, self.kernel_rows.n_rows
         self.v, self.g, self.lo, self.hi = v[rows], g[rows], self.dual.lo[rows], self.dual.hi[rows]
         self.place_of = np.full(n, -1)
@@ -131,12 +131,14 @@ class ActiveRows:
         self.n_sets = 0
 
     def slopes(self) -> Slopes:
-        """Derivatives by the active rows' v."""
+        """Return the derivatives of D by the active rows' v."""
         return self.dual.slopes(self.v, self.g, self.lo, self.hi)
 
     @property
     def size(self) -> int:
-        """Rows in a working set: all active ones if they fit, and half are not at a bound, all are few or sets dear."""
+        """Return the size of a working set: all active rows if they fit and this is worth it, otherwise a share of
+        them.
+        """
         n, own = len(self), self.settings
         if not self.by_rule:
             return self.largest
@@ -146,11 +148,11 @@ class ActiveRows:
         return max(2, int(min(self.largest, self.cache.best_size) * self.share))
 
     def _n_free(self) -> int:
-        """Active rows that are not at a bound."""
+        """Return how many active rows are not at a bound."""
         return int(np.count_nonzero((self.v > self.lo) & (self.v < self.hi) & (self.v != 0)))
 
     def choose(self, goal: float) -> tuple[Array, float]:
-        """Places of the next working set, none where the violation is at most ``goal``; and the violation."""
+        """Return the places of the next working set, none if the violation is at most ``goal``, and the violation."""
         up, down, highest, lowest = self.slopes()
         if highest - lowest <= goal:
             return np.zeros(0, np.int64), highest - lowest
@@ -173,7 +175,7 @@ class ActiveRows:
         return np.flatnonzero(chosen), highest - lowest
 
     def solve(self, places: Array, tol: float, max_steps: int) -> Improvement:
-        """Solve for a working set; nothing is changed yet."""
+        """Solve for a working set, without changing v and g."""
         v, g, dual = self.v[places].copy(), self.g[places], self.dual
         if len(places) < len(self):
             self.newton.work = min(self.newton.work, 0)
@@ -193,7 +195,7 @@ class ActiveRows:
         return Improvement(places, v, g, gain, violation, n_steps)
 
     def move(self, found: Improvement) -> None:
-        """Take the v of a working set, and bring g of all active rows up to date."""
+        """Take over the v of a working set, and update g of all active rows."""
         places, n_steps, own = found.places, found.n_steps, self.settings
         self.latest = self.rows[places]
         self.n_steps += n_steps

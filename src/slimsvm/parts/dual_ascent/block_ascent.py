@@ -1,4 +1,4 @@
-"""Dual points of a problem that is given with some model, improved by blocks of rows: what certificates are made of.
+"""Dual points for a given model, improved by blocks of rows: certificates take their bounds from them.
 
 A dual point is V (n, m), one number per row and output, with w = Σ_i V_i φ(x_i) and D(V) = linear(V) − ½ Σ V∘F,
 F = KV. Two classes and regression are in `parts.dual_ascent.dual`; several classes (Crammer and Singer) have V_ic =
@@ -47,7 +47,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class BlockSettings:
-    """How a bound is found and improved. Chosen, not measured."""
+    """Settings of how a bound is found and improved. Chosen, not measured."""
 
     # Rows of a block, and rows whose part in F of all rows is computed in one go.
     block: int = 2048
@@ -68,7 +68,7 @@ class BlockSettings:
 
 
 class DualAscent:
-    """Exact dual coordinate ascent by blocks of rows, kernel values and sums in float64.
+    """Exact dual coordinate ascent by blocks of rows. It computes kernel values and sums in float64.
 
     Attributes
     ----------
@@ -93,58 +93,58 @@ class DualAscent:
     # -- what kinds of problems differ in ---------------------------------------------------------------------------
 
     def linear(self, V: Array) -> float:
-        """D's linear part."""
+        """Return the linear part of D(V)."""
         raise TypeError(f"{type(self).__name__} must define linear(V)")
 
     def feasible(self, V: Array) -> Array:
-        """A dual point like V."""
+        """Return a feasible dual point near V."""
         raise TypeError(f"{type(self).__name__} must define feasible(V)")
 
     has_parts = True  # whether some rows of a dual point are one, but for `evened`
 
     def evened(self, V: Array) -> Array:
-        """A dual point like V that differs from it in few rows, if there is one."""
+        """Return a feasible dual point that differs from V in few rows, if there is one."""
         return self.feasible(V)
 
     def order(self, V: Array) -> Array:
-        """All rows, the first of which are much like a dual point whatever their number; those without a part last."""
+        """Return an order of all rows in which every beginning is nearly a dual point; rows with V = 0 come last."""
         order = self.rng.permutation(len(V))
         return order[np.argsort(~V[order].any(axis=1), kind="stable")]
 
     def of_vector(self, i: int, has: Array, left: Array) -> Array:
-        """What row i, which has ``has``, can take of a vector's coefficients ``left``."""
+        """Return how much of a vector's coefficients ``left`` row i can take beside ``has``."""
         raise TypeError(f"{type(self).__name__} must define of_vector(i, has, left)")
 
     def of_scores(self, scores: Array) -> list[Array]:
-        """Dual points by how far each row is within its margin."""
+        """Return dual points made from the slack of each row."""
         raise TypeError(f"{type(self).__name__} must define of_scores(scores)")
 
     def solve_block(self, rows: Array, K: Array) -> Array:
-        """V of these rows, all but best with the others as they are; K between them without the constant feature."""
+        """Return the V of these rows that is nearly best while the others stay; K is without the constant feature."""
         raise TypeError(f"{type(self).__name__} must define solve_block(rows, K)")
 
     def scale(self, gain: float, curvature: float) -> float:
-        """The t in [0, 1] for which t·gain − ½ t²·curvature is greatest."""
+        """Return the t in [0, 1] with the greatest t·gain − ½ t²·curvature."""
         return float(np.clip(gain / max(curvature, TINY), 0.0, 1.0))
 
     # -- the same for all -------------------------------------------------------------------------------------------
 
     @property
     def out_of_time(self) -> bool:
-        """Whether ``end`` has come."""
+        """Return whether the time ``end`` has come."""
         return self.end is not None and time.perf_counter() >= self.end
 
     @property
     def is_tight(self) -> bool:
-        """Whether no pass can be worth it: D is close to the model's objective."""
+        """Return whether D is so close to the model's objective that no pass is worth it."""
         return self.objective - self.bound <= self.settings.worth_a_pass * abs(self.bound)
 
     def bar(self, total: int, name: str) -> Any:
-        """A progress bar, if the problem asks for one."""
+        """Return a progress bar, shown if the problem asks for one."""
         return tqdm(total=total, desc=name, unit="block", disable=not self.problem.verbose)
 
     def start(self, model: KernelExpansion, scores: Array, objective: float) -> None:
-        """Take the best of the starts that there is time for; ``objective`` is the model's."""
+        """Take the best start that time allows; ``objective`` is the model's."""
         self.objective = objective
         placed, is_whole = self.of_model(model)
         own = self.evened(placed)
@@ -162,7 +162,7 @@ class DualAscent:
         self.take_best(starts)
 
     def best_on_sample(self, starts: list[Array]) -> int:
-        """Which start would be the best of all rows, by a sample of them: a dual point itself, and so a bound."""
+        """Return which start is probably the best on all rows, judged on a sample of them, which gives a bound, too."""
         n = len(self.V)
         rows = np.sort(self.rng.choice(n, self.settings.sample, replace=False))
         ratio, diagonal, values = n / len(rows), self.kernel_rows.diag(rows)[:, None] + self.offset, []
@@ -180,7 +180,7 @@ class DualAscent:
         return int(np.argmax(values))
 
     def take_best(self, starts: list[Array]) -> None:
-        """Sum F of the starts up, and take the best; where time ends, that of their rows so far."""
+        """Compute F of the starts and take the best one; when time ends, take the rows done so far."""
         n, m = self.V.shape
         order = self.order(starts[0]) if len(starts) == 1 else np.arange(n)
         V, done = np.concatenate(starts, axis=1), n
@@ -205,25 +205,25 @@ class DualAscent:
             self.take(even, self.moved(even, start, own))
 
     def take(self, V: Array, F: Array) -> None:
-        """Go on from V, scaled as is best, if it is better than what there is."""
+        """Continue from V, scaled by the best t, if it is better than the present point."""
         t, value = self.best_value(self.linear(V), float(np.sum(V * F)))
         self.raise_bound(value, t * V)
         if value > self.value:
             self.value, self.V, self.F = value, t * V, t * F
 
     def raise_bound(self, value: float, V: Array) -> None:
-        """The value of a dual point is a bound, less what rounding can have added."""
+        """Raise the bound to a dual point's value, less what rounding can have added to it."""
         if self.doubt is None:
             self.doubt = Doubt(self.kernel_rows)
         self.bound = max(self.bound, value - 0.5 * self.doubt.of(V))
 
     def best_value(self, gain: float, curvature: float) -> tuple[float, float]:
-        """The best t, and D(tV)."""
+        """Return the best t, and D(tV)."""
         t = self.scale(gain, curvature)
         return t, t * gain - 0.5 * t**2 * curvature
 
     def moved(self, V: Array, start: Array, F: Array) -> Array:
-        """F of V, from that of another point and the rows in which they differ."""
+        """Return F of V, updated from that of another point in the rows where both differ."""
         change = V - start
         rows = np.flatnonzero(change.any(axis=1))
         if len(rows):
@@ -232,8 +232,8 @@ class DualAscent:
         return F
 
     def of_model(self, model: KernelExpansion) -> tuple[Array, bool]:
-        """The model's coefficients at the training rows that its vectors are, as far as the constraints allow, and
-        whether these are all of them.
+        """Return the model's coefficients at those of its vectors that are training rows, as far as the constraints
+        allow, and whether all vectors are.
         """
         V, rows = np.zeros_like(self.V), self.problem.rows
         if not self.problem.kernel.has_features:
@@ -260,7 +260,7 @@ class DualAscent:
         return V, is_same_type and not left.any()
 
     def climb(self) -> None:
-        """Passes over all rows until they are no longer worth it, or time is up."""
+        """Make passes over all rows until they are not worth it, or time is up."""
         n = len(self.V)
         while not self.out_of_time and not self.is_tight:
             before = self.value
@@ -277,7 +277,7 @@ class DualAscent:
                 return
 
     def improve(self, rows: Array) -> None:
-        """Solve for a block, and bring F of all rows up to date."""
+        """Solve for a block, and update F of all rows."""
         kernel_rows = self.kernel_rows
         V = self.solve_block(rows, kernel_rows.block(kernel_rows.points(rows), rows=rows))
         change = V - self.V[rows]
@@ -291,7 +291,9 @@ class DualAscent:
 
 
 class BoxAscent(DualAscent):
-    """Two classes with the hinge loss and regression with any of the three intercepts; one class."""
+    """The ascent for two classes with the hinge loss, for regression (any of the three intercepts), and for one
+    class.
+    """
 
     def __init__(self, problem: Problem, end: float | None):
         super().__init__(problem, end)
@@ -304,19 +306,19 @@ class BoxAscent(DualAscent):
             self.value, self.has_parts = -np.inf, False  # V = 0 is no dual point
 
     def scale(self, gain: float, curvature: float) -> float:
-        """One class: 1, for Σ v is fixed."""
+        """Return 1 for one class, whose Σ v is fixed."""
         return 1.0 if self.dual.total else super().scale(gain, curvature)
 
     def linear(self, V: Array) -> float:
-        """Σ t_i v_i − ε Σ |v_i|."""
+        """Return Σ t_i v_i − ε Σ |v_i|."""
         return float(self.dual.target @ V[:, 0] - self.dual.epsilon * np.abs(V).sum())
 
     def feasible(self, V: Array) -> Array:
-        """Within the bounds, and balanced unless there is no intercept."""
+        """Clip V to the bounds, and balance it unless there is no intercept."""
         return self.level.feasible(V[:, 0])[:, None]
 
     def evened(self, V: Array) -> Array:
-        """What Σ v has too much is taken off the rows that can give most, if a few do."""
+        """Take the excess of Σ v off the rows that can give most, if a few suffice."""
         dual = self.dual
         v: Array = np.clip(V[:, 0], dual.lo, dual.hi)
         excess = float(v.sum()) - dual.total
@@ -329,7 +331,7 @@ class BoxAscent(DualAscent):
         return v[:, None]
 
     def order(self, V: Array) -> Array:
-        """Random; with an intercept so that both sides have the same share of Σ |v| at any place."""
+        """Return a random order; with an intercept, every beginning has equal shares of both signs' Σ |v|."""
         order = super().order(V)
         if not self.level.balanced:
             return order
@@ -340,14 +342,14 @@ class BoxAscent(DualAscent):
         return order[np.argsort(share, kind="stable")]
 
     def of_vector(self, i: int, has: Array, left: Array) -> Array:
-        """As much as the bounds allow, and of one sign: parts of both would cancel, and D counts |v|."""
+        """Return as much as the bounds allow, of one sign: parts of both would cancel, and D counts |v|."""
         v = has[0]
         least = self.dual.lo[i] - v if v <= 0 else 0.0
         most = self.dual.hi[i] - v if v >= 0 else 0.0
         return np.array([min(max(left[0], least), most)])
 
     def of_scores(self, scores: Array) -> list[Array]:
-        """v_i = C_i·clip(½ + slack_i/(2τ), 0, 1)."""
+        """Return v_i = C_i·clip(½ + slack_i/(2τ), 0, 1) for each τ."""
         dual = self.dual
         residual = dual.target - scores[:, 0]
         sign = np.where(dual.lo == 0, 1.0, np.where(dual.hi == 0, -1.0, np.sign(residual)))
@@ -358,7 +360,7 @@ class BoxAscent(DualAscent):
         return [(top * np.clip(0.5 + slack / (2 * tau * scale), 0.0, 1.0))[:, None] for tau in taus]
 
     def solve_block(self, rows: Array, K: Array) -> Array:
-        """By pairs where they keep Σ v, which a free intercept asks for."""
+        """Solve by steps on pairs, which keep Σ v, if the intercept is free, otherwise by steps on single rows."""
         dual = self.dual
         lo, hi = dual.lo[rows], dual.hi[rows]
         v: Array = self.V[rows, 0]
@@ -381,7 +383,7 @@ class BoxAscent(DualAscent):
 
 
 class ClassAscent(DualAscent):
-    """Several classes after Crammer and Singer, with any costs; a regularised intercept or none."""
+    """The ascent for several classes after Crammer and Singer, with any costs; a regularised intercept or none."""
 
     def __init__(self, problem: Problem, end: float | None):
         super().__init__(problem, end)
@@ -391,18 +393,18 @@ class ClassAscent(DualAscent):
         self.own = self.labels[:, None] == np.arange(self.task.n_classes)
 
     def linear(self, V: Array) -> float:
-        """Σ_ic Δ(y_i, c) α_ic: the cost of a row's own class is 0."""
+        """Return Σ_ic Δ(y_i, c) α_ic, where the cost of a row's own class is 0."""
         return -float(np.sum(self.task.cost[self.labels] * V))
 
     def feasible(self, V: Array) -> Array:
-        """The other classes' part clipped, and scaled down to C_i."""
+        """Clip the other classes' part, and scale it down to C_i."""
         alpha = np.where(self.own, 0.0, np.maximum(-V, 0.0))
         total = alpha.sum(axis=1)
         alpha *= np.minimum(1.0, self.C_of_row / np.maximum(total, TINY))[:, None]
         return np.where(self.own, alpha.sum(axis=1)[:, None], -alpha)
 
     def of_vector(self, i: int, has: Array, left: Array) -> Array:
-        """As much as C_i allows; what the vector has for row i's class is the sum of what it has for the others."""
+        """Return as much as C_i allows; row i's class gets the sum of what the other classes get."""
         y = self.labels[i]
         alpha = np.maximum(-left, 0.0)
         alpha[y] = 0.0
@@ -415,12 +417,12 @@ class ClassAscent(DualAscent):
         return part
 
     def of_scores(self, scores: Array) -> list[Array]:
-        """Soft argmaxes: C_i times the share of each class."""
+        """Return soft argmaxes: C_i times the share of each class."""
         task, examples = self.task, self.problem.examples
         return [self.problem.C * task.smooth(scores, tau, examples).residual for tau in self.settings.temperatures]
 
     def solve_block(self, rows: Array, K: Array) -> Array:
-        """By rows, each exactly."""
+        """Solve row by row, each exactly."""
         V: Array = self.V[rows]
         F = self.F[rows]
         ascend = core.ascend_classes.prepare(

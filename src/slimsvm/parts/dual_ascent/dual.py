@@ -42,7 +42,7 @@ FINER = 1e-7
 
 @dataclass(frozen=True)
 class ToleranceSettings:
-    """How far tol is lowered for a gap that is wide.
+    """Settings of how far tol is lowered for a wide gap.
 
     docs/experiments/exact_solver.md has the runs: "Going on at a tenth of tol", "Two easy classes of few rows".
     """
@@ -61,7 +61,7 @@ class ToleranceSettings:
 
 
 class Slopes(NamedTuple):
-    """Derivatives of D by each v_i, and how far a pair of rows is from the optimality conditions.
+    """The derivatives of D by each v_i, and the largest violation of the optimality conditions.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Slopes(NamedTuple):
 
 
 def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float, balanced: bool) -> Slopes:
-    """Derivatives of D at v, and the two that violate most."""
+    """Return the derivatives of D at v, and the two that violate most."""
     if epsilon == 0:
         up, down = np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
     else:
@@ -91,14 +91,16 @@ def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float, balanced: b
 
 
 class Progress:
-    """Whether steps are still worth it: D is looked at every so many of them."""
+    """A check whether steps still raise D: it computes D once in ``every`` steps."""
 
     def __init__(self, n_rows: int):
         self.n_steps = self.every = max(MANY_STEPS, MANY_STEPS_PER_ROW * n_rows)
         self.value = -np.inf
 
     def ended(self, n_steps: int, value: Callable[[], float]) -> str | None:
-        """What a fit has come to where D, which is ``value()`` now, no longer rises; None before."""
+        """Return a description of the point if D, now ``value()``, no longer rises; None otherwise or between
+        checks.
+        """
         if n_steps < self.n_steps:
             return None
         before, self.value, self.n_steps = self.value, value(), n_steps + self.every
@@ -109,7 +111,7 @@ class Progress:
 
 @dataclass
 class Tolerance:
-    """The violation that is asked for: ``tol``, lowered where the gap is wide then.
+    """The violation that ends a fit: ``tol``, lowered if the gap is still wide.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ class Tolerance:
         self.now, self._most_steps = self.tol, np.inf
 
     def is_lowered(self, objective: float, bound: float, n_steps: int, n_rows: int | None = None) -> bool:
-        """Whether tol, which is met, was lowered: the gap is wide, and the steps for it are not too many.
+        """Lower tol if it is met, the gap is wide and the steps for it are not too many; return whether it was lowered.
 
         ``n_rows``: of a fit that ends with `closing_steps`, which take its place where steps are cheap.
         """
@@ -145,7 +147,7 @@ class Tolerance:
         return True
 
     def closing_steps(self, n_steps: int, n_rows: int) -> int:
-        """Steps towards FINER times the tolerance, once that is met.
+        """Return how many steps may go towards FINER times the tolerance, once that is met.
 
         They cost at most a fifth of the fit: where fits are short they reach it, and a row's weight is then worth as
         many copies of it to the last digits. ``n_rows``: numbers that a step goes through, of all fits that are made
@@ -156,7 +158,8 @@ class Tolerance:
     def steps_for_gap(
         self, objective: float, bound: float, violation: float, n_steps: int, n_rows: int
     ) -> tuple[int, float]:
-        """Steps after the closing ones, and the violation they are to end at; no steps where the gap is not wide.
+        """Return the steps to take after the closing ones, and the violation to end at; no steps if the gap is not
+        wide.
 
         The gap falls about as the violation does.
         """
@@ -174,7 +177,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class DualState:
-    """The dual point of a fit, enough to go on from with another kernel, C or X of the same examples.
+    """The dual point of a fit, for a warm start with another kernel, C or X of the same examples.
 
     Parameters
     ----------
@@ -189,12 +192,12 @@ class DualState:
     examples: Examples
 
     def check(self, task: Task, examples: Examples) -> None:
-        """Refuse to go on with another loss."""
+        """Refuse a warm start with another loss."""
         check_same_loss(self, task, examples, "; only the kernel, C and X may change")
 
     def scores_at(self, v: Array, C: float, last: tuple[Array, Array] | None) -> Array | None:
-        """Kv, where v is this point but for C, and the last fit of the same kernel left this point and its Kv
-        (``last``); otherwise None.
+        """Return Kv if v is this point but for C and the last fit of the same kernel left the point with its Kv in
+        ``last``; otherwise None.
         """
         ratio = C / self.C
         if last is None or last[0] is not self.v or np.abs(v - ratio * self.v).max(initial=0.0) > SAME * C:
@@ -204,7 +207,7 @@ class DualState:
 
 @dataclass(frozen=True)
 class Dual(RowDual):
-    """The problem above: beside a task's `RowDual` what is added to K, and whether Σ v = total.
+    """The problem above: a task's `RowDual`, the constant added to K, and whether Σ v = total.
 
     g is t − Kv throughout; its derivatives upwards and downwards differ where v_i = 0.
     """
@@ -214,7 +217,7 @@ class Dual(RowDual):
 
     @classmethod
     def of(cls, problem: Problem, task: Task | None = None, examples: Examples | None = None) -> Dual:
-        """The dual of a problem whose task has one; or of another task and its examples, at the same C."""
+        """Return the dual of a problem whose task has one, or that of another task and its examples at the same C."""
         task, examples = task or problem.task, examples or problem.examples
         dual = vars(task.row_dual(examples, problem.C * examples.weights))
         if task.intercept_price:
@@ -222,7 +225,7 @@ class Dual(RowDual):
         return cls(**dual, offset=float(problem.intercept == "regularized"), balanced=problem.intercept == "free")
 
     def feasible(self, v: Array) -> Array:
-        """The nearest point like v within the bounds; the heavier side is scaled down to the balance."""
+        """Return the nearest point to v within the bounds; the heavier sign is scaled down for the balance."""
         v = np.clip(v, self.lo, self.hi)
         if self.total:
             missing = self.total - v.sum()
@@ -236,7 +239,7 @@ class Dual(RowDual):
         return v
 
     def best_multiple(self, v: Array, g: Array) -> float:
-        """The t in [0, 1] with the greatest D(tv), or 1 where Σ v is given.
+        """Return the t in [0, 1] with the greatest D(tv), or 1 where Σ v is given.
 
         Of a solution for another C, v C / C_before, it is 1 where most rows are at their bounds, and gives the
         solution back where none is.
@@ -245,7 +248,7 @@ class Dual(RowDual):
         return max(gain, 0.0) / curvature if gain < curvature and not self.total else 1.0
 
     def best_stretch(self, v: Array, g: Array, intercept: float) -> float:
-        """The s >= 1 with the lowest objective of s times the model, s v being within its bounds; of two classes.
+        """Return the s ≥ 1 for which s times the model has the lowest objective, with s v in the bounds (two classes).
 
         Where classes are far apart for the kernel, ‖w‖² is tiny, and losses of a thousandth are all of the objective.
         """
@@ -268,47 +271,49 @@ class Dual(RowDual):
         return float(min(best, np.min(np.where(v > 0, self.hi, self.lo)[used] / v[used], initial=np.inf)))
 
     def stretched(self, v: Array, g: Array, intercept: float) -> tuple[Array, Array] | None:
-        """The point v and its g times `best_stretch`; None where that is 1. ``intercept`` counts where it is free."""
+        """Return v and its g times `best_stretch`; None if that is 1. ``intercept`` counts if it is free."""
         share = self.best_stretch(v, g, intercept if self.balanced else 0.0)
         return None if share == 1.0 else (share * v, self.target - share * (self.target - g))
 
     def least_size(self, kernel_rows: KernelRows) -> float:
-        """Objectives smaller than this are rounding errors: one class has 0 where the origin is among the rows."""
+        """Return the size below which objectives are rounding errors: that of one class is 0 if the origin is among the
+        rows.
+        """
         spread = self.total**2 / len(self.hi)
         return ZERO * spread * float(kernel_rows.diag().mean()) if self.total else 0.0
 
     def value(self, v: Array, g: Array) -> float:
-        """D(v)."""
+        """Return D(v)."""
         return float(self.parts_of_value(v, g).sum())
 
     def parts_of_value(self, v: Array, g: Array) -> Array:
-        """What each row adds to D(v)."""
+        """Return each row's part of D(v)."""
         parts = 0.5 * v * (self.target + g)
         found: Array = parts - self.epsilon * np.abs(v) if self.epsilon else parts
         return found
 
     def point(self, v: Array, g: Array) -> DualPoint:
-        """v, with what of D(v) is sure and what rests on kernel values."""
+        """Return v as a `DualPoint`, which splits D(v) into an exact part and one that rests on kernel values."""
         rows = np.flatnonzero(v)
         seen = float(v @ (self.target - g)) - self.offset * float(v.sum()) ** 2
         return DualPoint(rows, v[rows, None], self.value(v, g) + 0.5 * seen, seen)
 
     def penalty(self, g: Array, intercept: float) -> float:
-        """C Σ ω ℓ of the scores t − g + intercept: what D's bounds leave of the loss."""
+        """Return C Σ ω ℓ of the scores t − g + intercept."""
         return float(self.losses(g, intercept).sum())
 
     def losses(self, g: Array, intercept: Array | float) -> Array:
-        """C ω ℓ of each row's score t − g + intercept."""
+        """Return C ω ℓ of each row's score t − g + intercept."""
         off = g - intercept
         found: Array = self.hi * np.maximum(off - self.epsilon, 0.0) - self.lo * np.maximum(-off - self.epsilon, 0.0)
         return found
 
     def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> Slopes:
-        """Derivatives at v of some rows with these bounds."""
+        """Return the derivatives at v of some rows with these bounds."""
         return slopes(v, g, lo, hi, self.epsilon, self.balanced)
 
     def intercept(self, v: Array, g: Array) -> float:
-        """Intercept of the model: LIBSVM's for a free one, the mean of u and d over free rows."""
+        """Return the model's intercept: LIBSVM's if it is free, otherwise the mean of u and d over free rows."""
         if not self.balanced:
             return self.offset * float(v.sum())
         free = np.flatnonzero((v > self.lo) & (v < self.hi) & (v != 0))
@@ -320,7 +325,7 @@ class Dual(RowDual):
         return float(np.mean(bounds)) if bounds else 0.0
 
     def best_intercept(self, g: Array) -> float:
-        """The intercept with the lowest objective, v as it is: where the slope of `penalty` and total is 0."""
+        """Return the intercept with the lowest objective for this v: the slope of `penalty` and total is 0 there."""
         kinks, rises = np.concatenate([g - self.epsilon, g + self.epsilon]), np.concatenate([self.hi, -self.lo])
         order = np.argsort(kinks, kind="stable")
         slopes = self.total - float(self.hi.sum()) + np.cumsum(rises[order])

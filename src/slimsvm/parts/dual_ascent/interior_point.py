@@ -1,4 +1,4 @@
-r"""The dual by an interior-point method, where steps on pairs of rows take too many.
+r"""An interior-point method for the dual, for problems on which steps on pairs of rows take too many.
 
 A kernel matrix is ill-conditioned where features have very different scales, and then pairs take millions of steps for
 some hundred rows. Newton's steps on the conditions of optimality do not mind. With v = Σ ± z in variables
@@ -66,7 +66,7 @@ class Inside(NamedTuple):
 
 
 class Newton:
-    """The kernel matrix of Newton's steps.
+    """The kernel matrix and its low-rank factor, for the linear systems of Newton steps.
 
     Parameters
     ----------
@@ -96,7 +96,9 @@ class Newton:
         self.L[order - 1] = np.tril(factor[:, : self.rank])
 
     def solver(self, theta: Array) -> Callable[[Array], Array] | None:
-        """What solves (K + Θ⁻¹) d = b, with d_i = 0 where θ_i = 0; None where rounding leaves no factor."""
+        """Return a function that solves (K + Θ⁻¹) d = b, with d_i = 0 where θ_i = 0; None if rounding leaves no
+        factor.
+        """
         rows = np.flatnonzero(theta)
         has_low_rank = len(rows) > max(FEW_ROWS, RANKS * self.rank)
         root = np.sqrt(theta[rows])
@@ -122,7 +124,7 @@ class Newton:
 
 
 class InteriorPoint:
-    """The variables on their way; see the module's text.
+    """The variables of the method; the module's docstring defines them.
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ class InteriorPoint:
         self.before = self.z, self.w, self.x
 
     def _first_share(self) -> float:
-        """Of all rooms: what Σ v asks for, or a half at most, on the way to where D's two parts are alike."""
+        """Return the share of every room to start with: the one that Σ v needs, or one that balances D's two parts."""
         if self.dual.total:
             return float(self.dual.total / self.room.sum())
         v = self._sums(self.sign * self.room)
@@ -162,11 +164,11 @@ class InteriorPoint:
         return 0.5 * float(np.sqrt(linear / square)) if 0 < linear < square else 0.5
 
     def _sums(self, values: Array) -> Array:
-        """Of each row's variables."""
+        """Return, for each row, the sum of ``values`` over its variables."""
         return np.bincount(self.row, weights=values, minlength=len(self.dual.target))
 
     def _slopes(self) -> Array:
-        """Derivatives of D by z, without the bounds' part."""
+        """Return the derivatives of D by z, without the bounds' part."""
         found: Array = self.sign * (self.g[self.row] - self.y) - self.dual.epsilon
         return found
 
@@ -176,12 +178,12 @@ class InteriorPoint:
 
     @property
     def gap(self) -> float:
-        """Of the primal's value and the dual's, as a share."""
+        """Return the gap between primal and dual value, relative to the dual's."""
         value = abs(self.dual.value(self.v, self.g))
         return float(self.w @ self.z + self.x @ (self.room - self.z)) / max(value, TINY)
 
     def step(self) -> float:
-        """Predict, correct, and go; the share of the way that was gone, 0 where rounding ends it."""
+        """Take a predictor-corrector step; return its length as a share, 0 if rounding ends the method."""
         z, w, x, sign, row = self.z, self.w, self.x, self.sign, self.row
         left, slopes, missing = self.room - z, self._slopes(), self.dual.total - float(self.v.sum())
         D = w / z + x / left
@@ -192,7 +194,7 @@ class InteriorPoint:
         ones = solve(np.ones(len(theta))) if self.dual.balanced else None
 
         def direction(goal_w: Array, goal_x: Array) -> tuple[Array, Array, Array, float]:
-            """To w z = goal_w and x left = goal_x, to first order."""
+            """Return the direction to w z = goal_w and x left = goal_x, to first order."""
             c, dy = slopes + goal_w / z - goal_x / left, 0.0
             pull = self._sums(sign * c / D)
             dv = solve(pull / np.maximum(theta, TINY))
@@ -221,7 +223,7 @@ class InteriorPoint:
         return share
 
     def on_bounds(self) -> Inside:
-        """The point with variables on the bounds that they head for, and the others as is best then."""
+        """Return the point with variables put on the bounds that they approach, and the others solved for."""
         dual, sign, row, room = self.dual, self.sign, self.row, self.room
         z, w, x = self.before
         is_low = (self.z / z < self.w / w) & (2 * self.z < room)
@@ -248,7 +250,7 @@ class InteriorPoint:
         return best
 
     def _outside(self, z: Array) -> Inside:
-        """What belongs to these variables, by kernel values as they are; v with the sum that it is to have."""
+        """Return the dual point of these variables, with its sum put right and g computed from kernel values."""
         dual = self.dual
         v = dual.feasible(self._sums(self.sign * z))
         g = dual.target - self.newton.values @ v - dual.offset * v.sum()
@@ -257,7 +259,7 @@ class InteriorPoint:
 
 
 class Inner:
-    """When steps on pairs give way to the method, once, and what it finds.
+    """The switch from steps on pairs to the interior-point method, which is tried once.
 
     Parameters
     ----------
@@ -273,7 +275,7 @@ class Inner:
         self.is_open = n <= MOST_ROWS and BYTES * n**2 <= memory
 
     def is_due(self, n_steps: int, work: int, values: Callable[[], Array]) -> bool:
-        """Whether so many steps are enough, which went through ``work`` numbers of kernel lines.
+        """Return whether the steps were many enough to switch; they went through ``work`` entries of kernel rows.
 
         ``values()`` are the kernel values, without the offset.
         """
@@ -286,7 +288,8 @@ class Inner:
         return found
 
     def solve(self, tol: float) -> Inside | None:
-        """The dual point that violates least of those the method comes to; None where it finds none, or none in time.
+        """Return the dual point with the least violation that the method reaches; None if it finds none, or none in
+        time.
 
         Parameters
         ----------

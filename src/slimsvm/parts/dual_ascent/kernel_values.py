@@ -26,7 +26,9 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class LineSettings:
-    """How lines grow; docs/experiments/exact_solver.md, "Few rows as one working set", settles the numbers."""
+    """Settings of how kernel rows grow; docs/experiments/exact_solver.md, "Few rows as one working set", settles
+    them.
+    """
 
     # Lines that are made at a time: at least, at most, and as a share of those there are.
     least: int = 128
@@ -40,7 +42,7 @@ class LineSettings:
 
 @dataclass(frozen=True)
 class ValueSettings:
-    """Which kernel values are kept, and how many rows a working set has.
+    """Settings of which kernel values are kept, and of how many rows a working set has.
 
     docs/experiments/exact_solver.md settles the sizes of sets, the costs ("When working sets give way"), and lines and
     columns at once ("Which side of a block"). The others were chosen, not measured.
@@ -85,7 +87,7 @@ def keeps_lines(kernel_rows: KernelRows, settings: ValueSettings) -> bool:
 
 
 def numbers_per_value(kernel_rows: KernelRows) -> float:
-    """Features of dense rows whose folded copy is in memory, in units of float32; infinite otherwise."""
+    """Return how many float32 numbers a kernel value of dense rows reads; infinite if no folded copy is in memory."""
     if kernel_rows.rows.is_sparse or not kernel_rows.is_kept:
         return np.inf
     found: float = kernel_rows.n_features * kernel_rows.dtype.itemsize / 4
@@ -96,7 +98,7 @@ def numbers_per_value(kernel_rows: KernelRows) -> float:
 
 
 class KernelLines:
-    """Lines K(x_i, active rows), computed when they are asked for, least recently used lines replaced first.
+    """Kernel rows K(x_i, active rows), computed when they are asked for; the least recently used are replaced first.
 
     Parameters
     ----------
@@ -153,7 +155,7 @@ class KernelLines:
         self._clock = self._n_added = 0
 
     def _columns(self, rows: Array) -> Points | None:
-        """Columns as lines are computed from, unless they are the rows."""
+        """Return the points of the columns, unless kernel rows are computed from the rows themselves."""
         return None if self._puts_lines else self.kernel_rows.points(rows)
 
     def extend(self, rows: Array) -> None:
@@ -188,7 +190,7 @@ class KernelLines:
         ]
 
     def of(self, rows: Array) -> Array:
-        """Slots of the lines of these distinct rows, at most `n_slots`, filled for all columns."""
+        """Return the slots of the kernel rows of these distinct rows, at most `n_slots`, with all columns computed."""
         self._clock += 1
         slots = self._slot_of[rows]
         self._stamp[slots[slots >= 0]] = self._clock
@@ -250,7 +252,7 @@ class KernelLines:
 
 
 class GrowingLines:
-    """All active rows as one working set, of which only rows that violate have lines; see the text above.
+    """Kernel rows of one working set of all active rows: only rows that violate have theirs computed.
 
     Parameters
     ----------
@@ -279,7 +281,7 @@ class GrowingLines:
 
     @property
     def values(self) -> Array:
-        """Lines, in the order in which they were made."""
+        """Return the kernel rows, in the order in which they were computed."""
         return self.lines.values
 
     def make(self, rows: Array) -> None:
@@ -311,7 +313,7 @@ class GrowingLines:
 
 
 class KernelValues:
-    """Kernel values among active rows: from lines that are kept, or computed anew, whichever is faster for these rows.
+    """Kernel values among active rows, from stored kernel rows or computed again, whichever is faster for these rows.
 
     Parameters
     ----------
@@ -372,7 +374,7 @@ class KernelValues:
 
     @property
     def best_size(self) -> int:
-        """A sixth of the active rows within limits; fewer where blocks are gathered from lines."""
+        """Return a sixth of the active rows within limits, or fewer if blocks are gathered from kernel rows."""
         own = self.settings
         if not self.keeps_lines:
             return min(own.largest_set, max(own.computed_set, len(self.active) // 6))
@@ -410,7 +412,7 @@ class KernelValues:
         return of_value * n_values > len(self.active) * (own.step_cost * n_steps + of_value * n_lines)
 
     def block(self, places: Array) -> KernelBlock:
-        """Kernel values among the active rows at places; of all rows, lines that no step needs yet may be missing."""
+        """Return kernel values among the active rows at places; of all rows, some kernel rows may still be missing."""
         if len(places) < len(self.active):
             if self._computes_blocks:
                 return KernelBlock(self._computed(self.active[places]), np.arange(len(places)))
@@ -430,7 +432,7 @@ class KernelValues:
         return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=growing)
 
     def _computed(self, rows: Array) -> Array:
-        """Values among a working set, computed anew unless it is the last one."""
+        """Return the values among a working set, computed again unless it is the last one."""
         if self._latest is None or not np.array_equal(rows, self._latest[0]):
             self._growing, out = None, None
             if not self.keeps_lines:  # which have the room
@@ -439,7 +441,7 @@ class KernelValues:
         return self._latest[1]
 
     def _gathered(self, places: Array) -> Array:
-        """Values among a working set, from lines."""
+        """Return the values among a working set, gathered from kernel rows."""
         assert self.lines is not None
         slots, values = self.lines.of(self.active[places]), self.lines.values
         found = np.empty((len(places), len(places)), values.dtype)
@@ -479,7 +481,7 @@ PIECE = 1 << 21
 
 
 class KernelTable:
-    """K between rows in slots: a row that comes costs one kernel value for each row there is, and none later.
+    """K between rows in slots: a new row costs one kernel value per row in the table, and none later.
 
     Unlike `KernelLines`, which go and are computed again: every step of an online solver needs the values between
     all rows it keeps.
@@ -514,7 +516,7 @@ class KernelTable:
         self.top = 0
 
     def add(self, rows: Array, used: Array) -> Array:
-        """Slots for these rows, with their kernel values; the slots of ``used`` stay as they are."""
+        """Add these rows, compute their kernel values, and return their slots; the slots ``used`` stay as they are."""
         taken = np.zeros(self.top + len(rows), bool)
         taken[used] = True
         slots = np.flatnonzero(~taken)[: len(rows)]

@@ -1,4 +1,4 @@
-r"""LASVM on rows that come in chunks: what one chunk leaves to the next, and the problem the next one makes of it.
+r"""LASVM on rows that come in chunks: the state between chunks, and the joined problem of state and chunk.
 
 What is left of all rows met so far is S, with its dual variables. The next chunk's problem has the rows of S and its
 own; all others have v = 0, so that D(v) is the dual value over every row met, and a bound on their problem.
@@ -25,7 +25,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class OnlineState:
-    """S after a chunk.
+    """The set S after a chunk, with its dual variables.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class OnlineState:
 
 @dataclass(frozen=True)
 class Joined:
-    """The rows of S that are not of the chunk, then the chunk.
+    """The problem of S's rows from earlier chunks, followed by the chunk.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Joined:
 
     @classmethod
     def of(cls, chunk: Problem, state: OnlineState | None) -> Joined:
-        """A chunk, and what the ones before it left."""
+        """Join a chunk to the state that earlier ones left."""
         digest, chunk = digest_of(chunk), replace(chunk, max_iter=None)
         if state is None:
             return cls(chunk, np.zeros(chunk.rows.n_rows), np.zeros(0, np.int64), 0, chunk, digest)
@@ -96,7 +96,7 @@ class Joined:
         return cls(problem, Dual.of(problem).feasible(v), kept, k, chunk, digest)
 
     def left(self, rows: Array, v: Array) -> OnlineState:
-        """What this chunk leaves: S is these rows of the joined problem."""
+        """Return the state after this chunk; S is these rows of the joined problem."""
         joint, place = self.problem, rows - self.n_earlier
         return OnlineState(
             rows=joint.rows.take(rows, joint.rows.exact_dtype),

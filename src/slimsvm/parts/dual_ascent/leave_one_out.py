@@ -1,4 +1,4 @@
-r"""Scores of training rows by the exact machine without them, in closed form.
+r"""Leave-one-out scores of training rows by the exact solver, in closed form.
 
 With v the dual variables, F the rows whose loss has curvature, and K̃ the kernel matrix with what the intercept adds,
 leaving out row i changes its score by
@@ -38,7 +38,7 @@ AT_BOUND = 1e-9
 
 @dataclass(frozen=True)
 class LeaveOneOutSettings:
-    """What bounds the work; docs/experiments/probabilities.md has ``large`` and ``of_residual``, others were chosen."""
+    """Limits of the work; docs/experiments/probabilities.md has ``large`` and ``of_residual``, others were chosen."""
 
     # Most rows that are left out, in turn, and rows of F.
     most_rows: int = 3000
@@ -57,7 +57,7 @@ class LeaveOneOutSettings:
 
 
 class Values:
-    """Kernel values between training rows, with what a regularised intercept adds.
+    """Kernel values between training rows, plus the constant of a regularised intercept.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ class Values:
         self.diagonal = None if self.K is None else self.K.diagonal() + self.added
 
     def block(self, rows: Array, others: Array) -> Array:
-        """Kernel values of rows with others."""
+        """Return kernel values of rows with others."""
         before = self.kernel_rows.counter.n
         found: Array = self.kernel_rows.block(self.kernel_rows.points(others), rows=rows)
         self.counters["kernel_evals"] += self.kernel_rows.counter.n - before
         return found
 
     def squares(self, rows: Array, starts: Array, in_span: Array, softness: float) -> Array:
-        """S² of the rows of some sets, one after another, in F or not; ``softness`` is 2δ/C."""
+        """Return S² of the rows of several sets, one set after another, in F or not; ``softness`` is 2δ/C."""
         places, found = self.places[rows], np.empty(len(rows))
         if self.diagonal is None or places.min(initial=0) < 0:
             for first, last in pairwise(starts):
@@ -130,7 +130,7 @@ class Values:
 
 
 class Columns:
-    """The columns of scores of a fit, one after another: two classes, pairs of classes or a regression.
+    """The score columns of a fit, one after another: two classes, pairs of classes or a regression.
 
     Attributes
     ----------
@@ -171,13 +171,13 @@ class Columns:
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
 
     def part(self, column: int) -> slice:
-        """Where a column stands."""
+        """Return the slice of a column."""
         return slice(self.starts[column], self.starts[column + 1])
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Moves of rows of some columns.
+    """The changes of training rows' scores as each row is left out, for some columns.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class Moves:
     rng: np.random.Generator
 
     def found(self) -> Array:
-        """v_i S_i² of the rows, 0 of others."""
+        """Return v_i S_i² of the rows asked for, 0 for others."""
         columns, own = self.columns, self.own
         in_span = (columns.v != 0) & (np.abs(columns.v) < (1.0 - AT_BOUND) * columns.size)
         n_free = np.add.reduceat(in_span, columns.starts[:-1], dtype=np.int64)
@@ -215,7 +215,7 @@ class Moves:
         return moves
 
     def by(self, part: slice, in_span: Array, starts: Array, softness: float = 0.0) -> Array:
-        """Moves in some columns by their rows F."""
+        """Return changes of scores in some columns, computed from the rows F."""
         columns, is_moved = self.columns, self.is_moved[part]
         listed = is_moved | in_span
         starts = np.concatenate([[0], np.cumsum(listed)])[starts]
@@ -224,7 +224,9 @@ class Moves:
         return np.where(is_moved, columns.v[part] * squares, 0.0)
 
     def softened(self, part: slice, moves: Array, free: Array, mean: float) -> Array:
-        """Moves in a column by bands, where they are so large that rows far from the kink would become free."""
+        """Return changes of scores in a column, found with bands, if they are so large that rows off the kink become
+        free.
+        """
         own, columns, is_moved = self.own, self.columns, self.is_moved[part]
         whole, n_moved = np.array([0, len(moves)]), int(np.count_nonzero(is_moved))
         for _ in range(own.most_bands):
@@ -241,7 +243,7 @@ class Moves:
         return moves
 
     def thinned(self, chosen: Array) -> Array:
-        """At most ``most_free`` of the rows that are chosen."""
+        """Draw ``most_free`` of the chosen rows, if there are more."""
         places, most = np.flatnonzero(chosen), self.own.most_free
         if len(places) > most:
             chosen = np.zeros_like(chosen)
@@ -250,7 +252,7 @@ class Moves:
 
 
 def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
-    """Scores (len(rows), n_outputs) of training rows, each by about the model that would be trained without it.
+    """Return scores (len(rows), n_outputs) of training rows, each by approximately the model trained without it.
 
     In the column of a pair of classes only rows of these have one; others have NaN.
 

@@ -1,4 +1,4 @@
-r"""One step of Newton's in all free variables of a working set at a time.
+r"""One Newton step in all free variables of a working set together.
 
 Steps on pairs of variables settle soon which variables are at a bound, and then take long to find the values of the
 free ones where C is large, for K between rows that are alike is nearly singular. Of the free ones F the best change is
@@ -43,7 +43,7 @@ LINES = 256
 
 
 class NewtonSteps:
-    """When a Newton step is made: when steps on pairs have taken as long as it will, later where the last gained less.
+    """The schedule of Newton steps: one comes when steps on pairs have cost as much, later if the last one gained less.
 
     Parameters
     ----------
@@ -56,28 +56,32 @@ class NewtonSteps:
         self.patience, self.work, self.work_of_all, self.gain = 1.0, -FIRST, 0, 0.0
 
     def note(self, n_steps: int, n_rows: int, gain: float) -> None:
-        """Count numbers of lines that steps on pairs went through, and by how much they have raised D."""
+        """Count how many entries of kernel rows the steps on pairs went through, and how much they raised D."""
         self.gain += gain
         self.work += n_steps * (n_rows + STEP)
         self.work_of_all += n_steps * (n_rows + STEP)
 
     def hurry(self) -> None:
-        """Make the next one soon, as if half of all steps on pairs came after the last one: the tolerance changed."""
+        """Make the next Newton step soon, as if half of the steps on pairs came after the last one: the tolerance
+        changed.
+        """
         self.patience, self.work, self.gain = 1.0, max(self.work, self.work_of_all // 2), 0.0
 
     def wait(self, n_rows: int, n_free: int) -> float:
-        """Numbers of kernel lines that steps go through before the next Newton step."""
+        """Return how many entries of kernel rows steps go through before the next Newton step."""
         if not 0 < n_free <= self.most_free:
             return np.inf
         overhead = OVERHEAD_OF_FEW if n_free <= FEW else OVERHEAD
         return self.patience * max(n_rows**2, n_free**3 / FACTOR + overhead) - self.work
 
     def least_wait(self, n_rows: int) -> float:
-        """What `wait` is at least, however many variables are free: to count them takes as long as some steps."""
+        """Return the least `wait` for any number of free variables, since counting these costs as much as some
+        steps.
+        """
         return self.patience * max(n_rows**2, OVERHEAD_OF_FEW) - self.work
 
     def made(self, risen: float) -> None:
-        """Note a Newton step, by which D has risen, or not."""
+        """Count a Newton step, and how much it raised D, if it did."""
         self.patience = 1.0 if risen > self.gain else 2.0 * self.patience
         self.work, self.gain = 0, 0.0
 
@@ -130,7 +134,7 @@ def newton_step(
 
 
 def _values(block: KernelBlock, free: Array, offset: float) -> Array:
-    """K_FF in float64, with something added to the diagonal."""
+    """Return K_FF in float64, with a constant added to the diagonal."""
     columns = free if block.places is None else block.places[free]
     K = np.empty((len(free), len(free)))
     for line, slot in zip(K, block.slots[free], strict=True):
@@ -142,8 +146,8 @@ def _values(block: KernelBlock, free: Array, offset: float) -> Array:
 
 
 def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
-    """The change with the greatest gain, with those on their bounds that it would take beyond; None if there are many
-    or K is singular.
+    """Return the change with the greatest gain, with variables that would cross a bound put on it; None if these are
+    many or K is singular.
     """
     n = len(slope)
     # The system is symmetric: a C-ordered matrix is its own transpose, which LAPACK need not copy.
@@ -179,7 +183,9 @@ def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bo
 
 
 def _change_by_bounds(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
-    """The same of few variables: towards the best change to the first bound, and on without the variables on it."""
+    """Return the same for few variables: go to the first bound on the way to the best change, drop its variable,
+    repeat.
+    """
     change, open_ = np.zeros(len(slope)), np.arange(len(slope))
     while len(open_) > balanced:
         m = len(open_)
@@ -204,7 +210,7 @@ def _change_by_bounds(K: Array, slope: Array, least: Array, most: Array, balance
 
 
 def products(block: KernelBlock, free: Array, change: Array) -> Array:
-    """K change in all rows of the set, summed in float64."""
+    """Return K change for all rows of the set, summed in float64."""
     n, total = len(block.slots), np.zeros(len(block.slots))
     for at in range(0, len(free), LINES):
         lines = block.lines[block.slots[free[at : at + LINES]]]

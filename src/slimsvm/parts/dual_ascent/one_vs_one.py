@@ -1,5 +1,4 @@
-"""Several classes by two-class problems of all pairs of classes, and several targets one after another, each solved by
-another solver.
+"""Several classes by two-class problems of all pairs, and several targets one after another, each by another solver.
 
 One record of the history is one pair. The model has a basis that all pairs share and a column of coefficients for each.
 """
@@ -26,7 +25,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class PairStates:
-    """States of the pairs' fits, to go on from; None for those that were not reached.
+    """The states of the pairs' fits, for a warm start; None for pairs that were not reached.
 
     Parameters
     ----------
@@ -44,13 +43,13 @@ class PairStates:
 
 
 def rows_of_pair(problem: Problem, pair: tuple[int, int]) -> Array:
-    """Rows of the two classes."""
+    """Return the rows of the two classes."""
     labels = problem.examples.labels
     return np.flatnonzero((labels == pair[0]) | (labels == pair[1]))
 
 
 def problem_of_pair(problem: Problem, k: int, index: Array) -> Problem:
-    """The two-class problem of pair k and its rows, the lower class positive."""
+    """Return the two-class problem of pair k and its rows; the lower class is positive."""
     task, pair = Binary(), problem.task.class_pairs()[k]
     block = problem.rows.take(index, problem.rows.exact_dtype)
     if not problem.kernel.has_features:
@@ -61,12 +60,12 @@ def problem_of_pair(problem: Problem, k: int, index: Array) -> Problem:
 
 
 def price_of_pair(problem: Problem, k: int) -> float:
-    """C of pair k."""
+    """Return C of pair k."""
     return problem.C * float(problem.task.pair_prices()[k])
 
 
 def last_point(problem: Problem, k: int) -> tuple[Array, Array] | None:
-    """The dual point and its scores that the last fit left of pair k, or of two classes."""
+    """Return the dual point that the last fit left for pair k, or for two classes, and its scores."""
     kept, pairs = problem.kept, problem.task.class_pairs()
     if kept is None or not pairs:
         return None if kept is None else kept.get(LAST)
@@ -76,7 +75,7 @@ def last_point(problem: Problem, k: int) -> tuple[Array, Array] | None:
 
 @dataclass(frozen=True)
 class PairFit:
-    """What became of one pair of classes.
+    """The fit of one pair of classes.
 
     Parameters
     ----------
@@ -102,7 +101,7 @@ class PairFit:
 
 
 class OneVsOneRun(Run):
-    """The pairs one after another.
+    """The run that fits the pairs one after another.
 
     Parameters
     ----------
@@ -129,25 +128,25 @@ class OneVsOneRun(Run):
         self.kept = Kept(self.room) if problem.kept is None else problem.kept
 
     def parts_of(self, problem: Problem) -> list[Any]:
-        """What is solved for one after another."""
+        """Return the parts to fit one after another."""
         return problem.task.class_pairs()
 
     @property
     def max_records(self) -> int | None:
-        """``max_iter`` is the limit of each pair; with 0 none begins."""
+        """Return None, since ``max_iter`` limits each pair instead; 0 if that is 0."""
         return 0 if self.problem.max_iter == 0 else None
 
     @property
     def share_done(self) -> float:
-        """Share of the planned work that is done."""
+        """Return the share of the planned work that is done."""
         return len(self.fits) / len(self.pairs)
 
     def rows_of(self, pair: tuple[int, int]) -> Array:
-        """Rows of the two classes."""
+        """Return the rows of the two classes."""
         return rows_of_pair(self.problem, pair)
 
     def two_classes(self, k: int) -> Problem:
-        """The problem of pair k, with up to twice its share of the time that is left."""
+        """Return the problem of pair k, with up to twice its share of the time that is left."""
         seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
         precision = np.dtype(self.kernel_rows.dtype).name
         problem = replace(self.problem, precision=precision, max_seconds=seconds, verbose=0)
@@ -161,7 +160,7 @@ class OneVsOneRun(Run):
         return replace(of_pair, max_seconds=seconds, kept=kept, **changes)
 
     def fit_pair(self, k: int) -> PairFit:
-        """Solve for pair k."""
+        """Fit pair k."""
         problem = self.two_classes(k)
         fit = self.solver.solve(problem, state=self.states[k])
         if fit.is_too_coarse and self.problem.precision == "auto":
@@ -188,7 +187,7 @@ class OneVsOneRun(Run):
         )
 
     def step(self) -> dict[str, Any]:
-        """Solve for one pair."""
+        """Fit one pair."""
         check_time()
         k = len(self.fits)
         fit = self.fit_pair(k)
@@ -199,7 +198,7 @@ class OneVsOneRun(Run):
         return self.told(k)
 
     def told(self, k: int) -> dict[str, Any]:
-        """Return the record of pair k; after the last one, say whether all converged."""
+        """Return the record of pair k; after the last one, set whether all converged."""
         fit = self.fits[k]
         self.bound += fit.lower_bound
         if k + 1 == len(self.pairs):
@@ -217,16 +216,16 @@ class OneVsOneRun(Run):
         }
 
     def loss_of_none(self, k: int) -> float:
-        """Weighted loss of pair k with scores of 0."""
+        """Return the weighted loss of pair k with all scores 0."""
         prices = self.problem.task.pair_prices()
         return float(prices[k] * self.problem.examples.weights[self.rows_of(self.pairs[k])].sum())
 
     def allowed(self, objective: float) -> float:
-        """The widest gap with which all pairs together have converged."""
+        """Return the widest gap with which all pairs together have converged."""
         return max(GAP, self.problem.tol) * abs(objective)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """One model of all pairs; those that were not reached have the score 0."""
+        """Return one model of all pairs; pairs that were not reached have the score 0."""
         n, problem = self.kernel_rows.n_rows, self.problem
         coef, intercept = np.zeros((n, len(self.pairs))), np.zeros(len(self.pairs))
         objective, bound = 0.0, 0.0
@@ -255,7 +254,7 @@ class OneVsOneRun(Run):
 
 
 class TargetsRun(OneVsOneRun):
-    """Several targets, quantiles, or classes against the rest, one after another (`Task.columns`).
+    """The run for several targets, quantiles, or classes against the rest, one after another (`Task.columns`).
 
     They share kernel values.
     """
@@ -263,16 +262,16 @@ class TargetsRun(OneVsOneRun):
     doing = what = "columns of scores"
 
     def parts_of(self, problem: Problem) -> list[Any]:
-        """Their numbers."""
+        """Return the targets' numbers."""
         self.columns = problem.task.columns(problem.examples)
         return list(range(len(self.columns)))
 
     def rows_of(self, pair: Any) -> Array:
-        """All rows."""
+        """Return all rows."""
         return np.arange(self.problem.rows.n_rows)
 
     def two_classes(self, k: int) -> Problem:
-        """The problem of target k, with up to twice its share of the time that is left."""
+        """Return the problem of target k, with up to twice its share of the time that is left."""
         seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
         (task, examples), precision = self.columns[k], np.dtype(self.kernel_rows.dtype).name
         found = replace(self.problem, task=task, examples=examples, precision=precision, verbose=0)
@@ -285,11 +284,11 @@ class TargetsRun(OneVsOneRun):
         return record | {"target": record.pop("pair")}
 
     def loss_of_none(self, k: int) -> float:
-        """Weighted loss of target k with scores of 0."""
+        """Return the weighted loss of target k with all scores 0."""
         (task, examples), n = self.columns[k], self.problem.rows.n_rows
         here = np.zeros((n, 1)), np.zeros(0)
         return task.along(here, here, 0.0, examples)[0]
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """One model of all targets, without what leaving rows out in closed form asks for."""
+        """Return one model of all targets, without the values that closed-form leave-one-out scores need."""
         return replace(super().finish(status, history), kept=None)

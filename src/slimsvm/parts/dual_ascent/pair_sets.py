@@ -34,7 +34,9 @@ TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
 
 @dataclass(frozen=True)
 class PairSettings:
-    """Which pairs are solved side by side; docs/experiments/exact_solver.md, "Few rows, many pairs of classes"."""
+    """Settings of which pairs are solved together; docs/experiments/exact_solver.md, "Few rows, many pairs of
+    classes".
+    """
 
     # Steps of a pair, at least and for each of its rows, after which it is solved for alone: calls are little by then.
     steps_together: int = 2000
@@ -66,7 +68,7 @@ class PairRows(NamedTuple):
 
 
 class PairSets:
-    """The problems of some pairs, and their fits so far.
+    """The problems of some pairs, and their present dual points.
 
     Parameters
     ----------
@@ -117,20 +119,20 @@ class PairSets:
         self.note_sides()
 
     def part(self, k: int) -> slice:
-        """Where pair k stands."""
+        """Return the slice of pair k."""
         return slice(self.starts[k], self.starts[k + 1])
 
     def of_pair(self, k: int) -> Dual:
-        """The dual of pair k."""
+        """Return the dual of pair k."""
         part, dual = self.part(k), self.dual
         return replace(dual, target=dual.target[part], lo=dual.lo[part], hi=dual.hi[part])
 
     def sums(self, values: Array) -> Array:
-        """The sum of each pair."""
+        """Return the sum of ``values`` for each pair."""
         return np.add.reduceat(values, self.starts[:-1])
 
     def go_on(self, k: int, state: DualState) -> None:
-        """Start pair k from the best multiple of another fit's dual point that the bounds allow."""
+        """Start pair k from the best feasible multiple of another fit's dual point."""
         part, dual, places = self.part(k), self.of_pair(k), self.places[self.part(k)]
         C = float(self.C[k])
         v = dual.feasible(state.v * (C / state.C))
@@ -143,7 +145,7 @@ class PairSets:
         self.g[part] = dual.target - share * scores
 
     def note_sides(self) -> None:
-        """Intercepts, objectives and the values of D."""
+        """Compute intercept, objective and D of every pair."""
         dual, v, g = self.dual, self.v, self.g
         self.intercept = self.middle.copy() if dual.balanced else dual.offset * self.sums(v)
         added = np.repeat(self.intercept, self.sizes) if dual.balanced else 0.0
@@ -151,7 +153,7 @@ class PairSets:
         self.lower_bound = np.minimum(self.sums(dual.parts_of_value(v, g)), self.objective)
 
     def note_sides_of(self, k: int) -> None:
-        """The same of pair k alone."""
+        """Compute intercept, objective and D of pair k."""
         part, dual = self.part(k), self.of_pair(k)
         v, g = self.v[part], self.g[part]
 
@@ -164,7 +166,7 @@ class PairSets:
         self.lower_bound[k] = min(total(dual.parts_of_value(v, g)), self.objective[k])
 
     def solve(self, workspace: Array) -> list[Status]:
-        """Steps until no pair needs more, or a limit is reached; what became of each."""
+        """Take steps until no pair needs more, or a limit is reached; return each pair's status."""
         found: list[Status | None] = [None] * len(self.tol)
         closing: dict[int, tuple[int, float]] = {}  # steps and a finer tolerance, of pairs that have met theirs
         try:
@@ -181,7 +183,7 @@ class PairSets:
         return [status for status in found if status is not None]
 
     def improve(self, is_open: list[int], closing: dict[int, tuple[int, float]], workspace: Array) -> None:
-        """Some steps for pairs, so many that the call takes no longer than Ctrl-C may wait."""
+        """Take steps for open pairs, as many as keep the call short enough for Ctrl-C."""
         at_once = max(1, self.in_set.call_work // int(self.sizes[is_open].sum()))
         together, tol = np.zeros(len(self.tol), np.int64), np.zeros(len(self.tol))
         alone: dict[int, int] = {}  # steps of pairs that have taken many
@@ -222,7 +224,7 @@ class PairSets:
         self.note_sides()
 
     def improve_alone(self, k: int, tol: float, max_steps: int, workspace: Array) -> None:
-        """Some steps for a pair that has taken many, and newton."""
+        """Take steps for a pair that needs many, Newton steps among them."""
         part, dual = self.part(k), self.dual
         self.steps[k], self.gain[k], self.violation[k], self.middle[k] = solve_set(
             KernelBlock(self.K, self.places[part], self.places[part]),
@@ -239,13 +241,13 @@ class PairSets:
         )
 
     def values(self, k: int) -> Array:
-        """Kernel values of pair k."""
+        """Return the kernel values of pair k."""
         places = self.places[self.part(k)]
         found: Array = self.K[np.ix_(places, places)]
         return found
 
     def go_inside(self, k: int) -> None:
-        """Solve for pair k by the interior-point method; its point is taken if it is better."""
+        """Solve for pair k by the interior-point method; take its point if it is better."""
         part, tol, found = self.part(k), self.tol[k].now, self.inner[k].solve(self.tol[k].now)
         if found is None:
             return
@@ -253,7 +255,7 @@ class PairSets:
             self.v[part], self.g[part] = found.v, found.g
 
     def ended(self, k: int, closing: dict[int, tuple[int, float]]) -> Status | None:
-        """What became of a pair after its steps; None: it needs more."""
+        """Return the status of a pair that is done; None if it needs more steps."""
         tol, n_steps = self.tol[k], int(self.n_steps[k])
         if self.violation[k] <= tol.now and self.objective[k] - self.lower_bound[k] > GAP * self.objective[k]:
             self.stretch(k)
@@ -289,14 +291,14 @@ class PairSets:
         self.note_sides_of(k)
 
     def choose_intercept(self, k: int) -> None:
-        """The intercept of pair k that is best for v as it is, and its objective."""
+        """Return the best intercept of pair k for its present v, and the objective."""
         part, dual = self.part(k), self.of_pair(k)
         v, g = self.v[part], self.g[part]
         self.intercept[k] = dual.best_intercept(g)
         self.objective[k] = 0.5 * float(v @ (dual.target - g)) + dual.penalty(g, self.intercept[k])
 
     def fit(self, k: int, status: Status) -> PairFit:
-        """What became of pair k; its scores are left for the next fit."""
+        """Return the fit of pair k; its scores are left for the next fit."""
         if self.dual.balanced and self.violation[k] > self.problem.tol:
             self.choose_intercept(k)
         part, v = self.part(k), self.v[self.part(k)].copy()
@@ -323,19 +325,19 @@ LITTLE = 1e-11
 
 
 def fits_in_memory(problem: Problem, memory_limit: float) -> bool:
-    """Whether all pairs have few enough rows for it, and room for their kernel values twice."""
+    """Return whether all pairs have few enough rows, and memory holds their kernel values twice."""
     most = most_rows(problem)
     return most <= SMALL_N and 2 * 8 * most**2 <= memory_limit and problem.rows.in_memory
 
 
 def most_rows(problem: Problem) -> int:
-    """Rows of the largest pair, or all where they are few."""
+    """Return the number of rows of the largest pair, or of all pairs if these are few."""
     n = problem.rows.n_rows
     return n if n <= SMALL_N else int(np.sort(np.bincount(problem.examples.labels))[-2:].sum())
 
 
 class SharedKernelRun(OneVsOneRun):
-    """The pairs, as many side by side as share a kernel matrix and are few enough; each in one working set."""
+    """The run that fits together as many pairs as share a kernel matrix; each of them is one working set."""
 
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
         super().__init__(problem, solver, state)
@@ -349,11 +351,11 @@ class SharedKernelRun(OneVsOneRun):
         self.workspace = np.empty(most * (most * 8 + 32) + 64, np.uint8)
 
     def rows_of(self, pair: tuple[int, int]) -> Array:
-        """Rows of the two classes."""
+        """Return rows of the two classes."""
         return np.flatnonzero(self.of_class[pair[0]] | self.of_class[pair[1]])
 
     def step(self) -> dict[str, Any]:
-        """Tell of one pair; before, solve for it and others."""
+        """Report one pair; solve for it and others first, if that is not done."""
         if self.n_told == len(self.fits):
             self.solve_some()
         k = self.n_told
@@ -386,7 +388,7 @@ class SharedKernelRun(OneVsOneRun):
             raise KeyboardInterrupt
 
     def values_of(self, rows: Array) -> Array:
-        """Kernel values among all rows, or among a pair's."""
+        """Return kernel values among all rows, or among a pair's."""
         if not self.is_shared:
             return self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows)
         everything = np.arange(self.kernel_rows.n_rows)
@@ -394,7 +396,7 @@ class SharedKernelRun(OneVsOneRun):
         return found
 
     def sure_of(self, sets: PairSets, some: list[Array]) -> float:
-        """What is sure of the pairs' bounds."""
+        """Return the sum of the pairs' bounds, less what rounding can have added."""
         if not self.is_shared or sets.K.dtype != np.float64:
             sure: float = 0.0
             for k, rows in enumerate(some):
@@ -416,5 +418,5 @@ class SharedKernelRun(OneVsOneRun):
         return float(np.clip(rest - 0.5 * (total + amount), 0.0, np.maximum(sets.lower_bound, 0.0)).sum())
 
     def sure_bound(self) -> float:
-        """The sum of what is sure of the pairs."""
+        """Return the sum of all pairs' safe bounds."""
         return self.sure

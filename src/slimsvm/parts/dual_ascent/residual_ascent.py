@@ -39,12 +39,12 @@ class Residuals(NamedTuple):
     constant: float
 
     def scaled(self, t: float) -> Residuals:
-        """The point t V, whose constants are at least t times these."""
+        """Return the point t V, whose constants are at least t times these."""
         return Residuals(t * self.V, t * self.constant)
 
 
 def residuals(problem: Problem, scores: Array, tau: float = 1.0) -> Residuals:
-    """The dual point at scores (n, m), at a temperature where the loss is smoothed."""
+    """Return the dual point at scores (n, m), at a temperature where the loss is smoothed."""
     found = problem.task.smooth(scores, tau, problem.examples, problem.n_jobs or 1)
     V, (first, second) = problem.C * found.residual, found.dual
     if problem.intercept == "free":
@@ -56,10 +56,10 @@ def residuals(problem: Problem, scores: Array, tau: float = 1.0) -> Residuals:
 
 
 class ResidualAscent(DualAscent):
-    """Losses with two derivatives; with a free intercept there are no passes."""
+    """The ascent for losses with two derivatives; with a free intercept it makes no passes."""
 
     def start(self, model: KernelExpansion, scores: Array, objective: float) -> None:
-        """The residuals at the model's scores."""
+        """Start from the residuals at the model's scores."""
         self.objective = objective
         V, constant = residuals(self.problem, scores)
         self.parts = self._constants(scores)
@@ -77,18 +77,18 @@ class ResidualAscent(DualAscent):
         self.value, self.V, self.F, self.parts = value, t * V, t * F, t * self.parts
 
     def climb(self) -> None:
-        """Passes over the rows."""
+        """Make passes over the rows."""
         if self.problem.intercept != "free":
             super().climb()
 
     def _constants(self, scores: Array) -> Array:
-        """c_i of every row."""
+        """Return c_i of every row."""
         augmented = self.problem.task.augment(scores, np.zeros(0), self.problem.examples)
         found: Array = self.problem.C * self.problem.examples.weights * augmented.delta
         return found
 
     def improve(self, rows: Array) -> None:
-        """Solve for a block, and bring F of all rows up to date; a block that rounding makes no better stays."""
+        """Solve for a block, and update F of all rows; keep the old point if rounding makes the new one no better."""
         kernel_rows, examples = self.kernel_rows, self.problem.examples.take(rows)
         K = kernel_rows.block(kernel_rows.points(rows), rows=rows) + self.offset
         V, constants = self._solved(K, self.F[rows] - K @ self.V[rows], self.V[rows], examples)
@@ -102,7 +102,7 @@ class ResidualAscent(DualAscent):
             self.raise_bound(value, whole)
 
     def _solved(self, K: Array, others: Array, V: Array, examples: Examples) -> tuple[Array, Array]:
-        """Residuals, and their constants, of rows that bear K between them and have the scores of others."""
+        """Return residuals of a block of rows, and their constants; the other rows contribute the scores ``others``."""
         task, C, plain = self.problem.task, self.problem.C, np.zeros(0)
 
         def value(alpha: Array, f: Array) -> float:
@@ -130,7 +130,7 @@ class ResidualAscent(DualAscent):
 
 
 def _newton(K: Array, w: Array, lack: Array) -> Array:
-    """(I + W K)⁻¹ lack."""
+    """Return (I + W K)⁻¹ lack."""
     root = np.sqrt(w)
     inner = root[:, None] * K * root
     inner[np.diag_indices_from(inner)] += 1.0

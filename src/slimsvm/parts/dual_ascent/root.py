@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass
 class Root:
-    """The root of a falling function, which is asked at ``x``.
+    """The search for the root of a falling function, which is evaluated at ``x``.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Root:
     asked: list[tuple[float, float]] = field(default_factory=list)
 
     def is_met(self, value: float, least_value: float, least_width: float) -> bool:
-        """Note the function's value at x, and say whether x is the root, or else go on to the next x."""
+        """Take the function's value at x; return whether x is the root, otherwise set the next x."""
         self.asked.append((self.x, value))
         if value > 0:
             self.least = max(self.least, self.x)

@@ -1,4 +1,4 @@
-"""SMO inside a working set: pairs of variables that keep Σ v, or two with bounds only, on a block of K."""
+"""SMO within a working set: steps on pairs of variables that keep Σ v, or on one or two with bounds only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TINY = 1e-12  # curvature of a direction that has none (LIBSVM's τ)
 
 @dataclass(frozen=True)
 class SetSettings:
-    """How steps inside a working set go; docs/experiments/exact_solver.md, "Unscaled data, few free rows"."""
+    """Settings of steps within a working set; docs/experiments/exact_solver.md, "Unscaled data, few free rows"."""
 
     # Numbers of a line that the steps of one compiled call go through, some 10 to 40 ms: Ctrl-C is heard between two.
     call_work: int = 1 << 23
@@ -39,7 +39,7 @@ USUAL = SetSettings()
 
 
 class Solved(NamedTuple):
-    """What became of a working set.
+    """The result of `solve_set`.
 
     Parameters
     ----------
@@ -59,15 +59,15 @@ class Solved(NamedTuple):
 
 
 class Growing(Protocol):
-    """Lines of K that are made when they are needed."""
+    """Kernel rows that are computed when they are needed."""
 
     def make(self, rows: Array) -> None:
-        """Make lines for these rows where there are none."""
+        """Compute the kernel rows of these rows that are missing."""
 
     is_whole: bool  # all lines are there
 
     def make_worst(self, found: Slopes) -> int:
-        """Make some lines of rows that violate most; how many."""
+        """Compute kernel rows of some rows that violate most; return how many."""
 
 
 class KernelBlock(NamedTuple):
@@ -175,7 +175,7 @@ def solve_set(
 def _movable(
     g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float, share: float
 ) -> tuple[Array | None, float]:
-    """Rows that can be one of a violating pair, and the violation; None where steps should be made among all."""
+    """Return the rows that can be in a violating pair, and the violation; None if steps should be made among all."""
     up, down, highest, lowest = slopes(v, g, *bounds, epsilon, balanced)
     few = np.flatnonzero((up > lowest) | (down < highest))
     is_worth_it = highest - lowest > tol and len(few) <= share * len(v)
@@ -183,14 +183,14 @@ def _movable(
 
 
 def _values(block: KernelBlock) -> dict[str, Any]:
-    """What `core.smo` reads of a block."""
+    """Return the arguments that `core.smo` takes from a block."""
     return {"lines": block.lines, "slots": block.slots, "places": block.places, "diagonal": block.diagonal}
 
 
 def _steps_among(
     few: Array, block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], **how: Any
 ) -> tuple[int, float]:
-    """Steps among few rows, and g of all after them; how many, and by how much D has risen."""
+    """Take steps among few rows and update g of all; return the number of steps and how much D rose."""
     part = KernelBlock(
         block.lines,
         block.slots[few],
@@ -217,7 +217,9 @@ def _grown(
     tol: float,
     own: SetSettings,
 ) -> float:
-    """Make lines of rows that violate most; to which violation those that have lines are to be solved."""
+    """Compute kernel rows of rows that violate most; return the violation to which those with kernel rows are
+    solved.
+    """
     if block.growing is None:
         return tol
     found = slopes(v, g, *bounds, epsilon, balanced)

@@ -37,7 +37,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class SweepSettings:
-    """How sweeps go."""
+    """Settings of the sweeps."""
 
     # Numbers that the sweeps of one call go through: Ctrl-C is heard between two. Chosen, not measured.
     call_work: int = 1 << 24
@@ -57,7 +57,7 @@ class SweepSettings:
 
 
 def sweeps_suit(problem: Problem) -> bool:
-    """Whether the problem is of two classes over sparse rows in memory whose weights are all that counts."""
+    """Return whether the problem has two classes, the linear kernel and sparse rows that fit in memory."""
     rows, task = problem.rows, problem.task
     is_linear = problem.kernel.has_weights and rows.is_sparse and rows.in_memory and not problem.is_small
     fits = 8 * (rows.n_features + 2 * rows.n_stored) <= problem.memory_limit / 2
@@ -65,7 +65,7 @@ def sweeps_suit(problem: Problem) -> bool:
 
 
 class SweepRun(Run):
-    """The sweeps at work; one step is one call of the core.
+    """The run of sweeps; one step is one call of the core.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class SweepRun(Run):
         )  # fmt: skip
 
     def step(self) -> dict[str, Any]:
-        """Some sweeps; where they have come to their tolerance, the next b, or a look at the gap."""
+        """Make some sweeps; once these are within their tolerance, take the next b, or evaluate the gap."""
         if self.rest is not None:
             record: dict[str, Any] = self.rest.step()
             self.converged, self.spent = self.rest.converged, self.rest.spent
@@ -133,7 +133,7 @@ class SweepRun(Run):
         }
 
     def has_right_b(self) -> bool:
-        """Whether the sum of v is 0 for this b; the next one is taken otherwise."""
+        """Return whether the sum of v is 0 for this b; otherwise set the next b."""
         if not self.dual.balanced:
             return True
         size = float(self.alpha.sum())
@@ -146,11 +146,13 @@ class SweepRun(Run):
         return False
 
     def root_from(self, b: float) -> Root:
-        """The search for b, from what is the best one so far."""
+        """Start the search for b at the best b so far."""
         return Root(b, -np.inf, np.inf, self.own.longest, self.own.first_step)
 
     def look(self) -> float:
-        """The objective of (w, b), and D(v) of the point in balance; finer tolerances where they are far apart."""
+        """Compute the objective of (w, b), and D(v) of the balanced point; lower the tolerances if they are far
+        apart.
+        """
         v, g = self.balanced()
         intercept = self.dual.best_intercept(g) if self.dual.balanced else 0.0
         objective = 0.5 * float(v @ (self.dual.target - g)) + self.dual.penalty(g, intercept)
@@ -161,7 +163,9 @@ class SweepRun(Run):
         return objective
 
     def refine(self, objective: float) -> None:
-        """Lower what the gap is wide for: tol, if it is with this b and v out of balance, too, or else the sum."""
+        """Lower the tolerance that keeps the gap wide: tol, if the gap of this b and unbalanced v is wide, too, or the
+        sum's.
+        """
         v = self.sign * self.alpha
         g = self.dual.target - self.X @ self.w - self.b
         bound = float(v @ (self.dual.target - self.b)) - 0.5 * float(self.w @ self.w) - 0.5 * self.moves * self.b**2
@@ -173,28 +177,28 @@ class SweepRun(Run):
         self.now = self.tol
 
     def balanced(self) -> tuple[Array, Array]:
-        """The dual point with the sum that it is to have, and g of all rows."""
+        """Return the dual point scaled to its sum, and g of all rows."""
         v = self.dual.feasible(self.sign * self.alpha)
         g = self.dual.target - self.X @ (self.X.T @ v) - self.dual.offset * v.sum()
         return v, g
 
     def allowed(self, objective: float) -> float:
-        """The widest gap with which the fit has converged."""
+        """Return the widest gap with which the fit has converged."""
         return GAP * abs(objective) if self.rest is None else float(self.rest.allowed(objective))
 
     def state_of(self, v: Array) -> DualState:
-        """What another fit may go on from."""
+        """Return the state for a warm start."""
         return DualState(v.copy(), self.problem.C, self.problem.task, self.problem.examples)
 
     def dual_point(self) -> DualPoint | None:
-        """The last v."""
+        """Return the last v as a dual point."""
         if self.rest is not None:
             found: DualPoint = self.rest.dual_point()
             return found
         return self.dual.point(*self.balanced())
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model of v, its objective and D(v)."""
+        """Return the model that v gives, its objective and D(v)."""
         if self.rest is not None:
             fit: Fit = self.rest.finish(status, history)
             return fit
