@@ -1,4 +1,4 @@
-r"""Rows seen along a few principal directions, where vectors for rows of many features are sought or learned.
+r"""Rows projected on a few principal directions: in wide data, vectors are searched for or learned there.
 
 With V orthonormal and b = c + V z, in features times √γ,
 
@@ -63,7 +63,9 @@ class Directions:
     V: Array
 
     def seen(self, kernel_rows: KernelRows, block_rows: int = BLOCK_ROWS) -> Array:
-        """(Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type, so many rows at a time."""
+        """Return (Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type, ``block_rows`` rows at a
+        time.
+        """
         n, (d, q), dtype = kernel_rows.n_rows, self.V.shape, self.V.dtype
         out, step = np.empty((n, q + 1), dtype), n if kernel_rows.is_kept else block_rows
         right = (self.V / FOLDED_SCALE).astype(dtype)
@@ -77,30 +79,30 @@ class Directions:
         return out
 
     def beside(self, kernel_rows: KernelRows) -> KernelRows:
-        """The rows of an RBF kernel as they are seen; kernel values are counted together with its own."""
+        """Return the projected rows of an RBF kernel; both count their kernel evaluations together."""
         seen = self.seen(kernel_rows)
         centre, counter = np.zeros(seen.shape[1]), kernel_rows.counter
         return KernelRows(RBF(1.0), seen, dtype=seen.dtype, n_jobs=kernel_rows.n_jobs, counter=counter, centre=centre)
 
     def of_vectors(self, vectors: Array) -> Array:
-        """Vectors (k, d) of input space as they are seen, (k, q + 1): the nearest in c + span V."""
+        """Project vectors (k, d) of input space: return the nearest in c + span V, (k, q + 1)."""
         z = ((vectors - self.centre) * self.scale) @ self.V
         return np.hstack([z, np.zeros((len(z), 1))])
 
     def along(self, deviations: Array) -> Array:
-        """Standard deviations along V, and 0, of noise that has the given ones (d,) in input space."""
+        """Return the standard deviations along V, and 0, of noise with the given ones (d,) in input space."""
         variances = np.square(self.V).T @ np.square(deviations * self.scale)
         return np.append(np.sqrt(variances), 0.0)
 
     def lifted(self, vectors: Array) -> Array:
-        """Vectors (k, q + 1) as they are seen, in input space: float64 (k, d)."""
+        """Return projected vectors (k, q + 1) in input space: float64 (k, d)."""
         found: Array = self.centre + (vectors[:, :-1].astype(np.float64) @ self.V.T) / self.scale
         return found
 
 
 @dataclass(frozen=True)
 class Search:
-    """How directions are looked for.
+    """The parameters of a search for directions.
 
     Parameters
     ----------
@@ -117,7 +119,9 @@ class Search:
     most_bytes: float
 
     def find(self, kernel_rows: KernelRows, rng: np.random.Generator) -> Directions | None:
-        """About the first n principal directions of dense rows of an RBF kernel, or None."""
+        """Find approximately the first n principal directions of dense rows of an RBF kernel; None if they do not
+        suffice.
+        """
         rows, kernel, dtype = kernel_rows.rows, kernel_rows.kernel, kernel_rows.dtype
         if not kernel.is_gaussian or 2 * dtype.itemsize * rows.n_rows * (self.n + 1) > self.most_bytes:
             return None
@@ -138,7 +142,7 @@ class Search:
 
 
 def search_for(directions: int | str, max_basis: int, problem: Problem, preimage: Any = None) -> Search | None:
-    """The search that ``directions`` asks for; an error where vectors cannot be along any.
+    """Return the search that ``directions`` asks for; raise an error if vectors cannot lie along any.
 
     Without a ``preimage`` vectors are moved, not found.
     """

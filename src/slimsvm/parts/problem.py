@@ -1,4 +1,4 @@
-"""What every solver is given: rows, examples, a task, a kernel, C, and how hard to try."""
+"""The problem that every solver is given: rows, examples, a task, a kernel, C, and how hard to try."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MAX_NORM = 1e300
 
 
 class Kept:
-    """What a fit leaves for the next of the same rows, kernel and precision, as along a path over C.
+    """A store of what a fit leaves for the next fit of the same rows, kernel and precision, as along a path over C.
 
     Whoever hands it on sees to it that they are the same.
 
@@ -58,33 +58,33 @@ class Kept:
         self._things: dict[Any, Any] = {}
 
     def once(self, name: Any, make: Callable[[], Any]) -> Any:
-        """What ``make()`` returned the first time."""
+        """Return the value of ``name``, which ``make()`` computes the first time."""
         if name not in self._things:
             self._things[name] = make()
         return self._things[name]
 
     def part(self, name: Any, n_parts: int) -> Kept:
-        """The same for one of several parts of the rows."""
+        """Return the store for one of several parts of the rows."""
         found: Kept = self.once(name, lambda: Kept(self.room, n_parts))
         return found
 
     def put(self, name: Any, thing: Any) -> None:
-        """Leave something in the place of what is there."""
+        """Store something in place of the present value."""
         self._things[name] = thing
 
     def get(self, name: Any) -> Any:
-        """What is there, or None."""
+        """Return the stored value, or None."""
         return self._things.get(name)
 
 
 class Room:
-    """Memory for blocks of numbers that is used again: new memory costs more than the values it takes."""
+    """Memory for large arrays that is used again: new memory costs more than computing the values in it."""
 
     def __init__(self) -> None:
         self._bytes = np.empty(0, np.uint8)
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array in the memory of earlier ones, whose values are lost."""
+        """Return an array in the memory of earlier ones, whose values are lost."""
         dtype = np.dtype(dtype)
         n_bytes = prod(shape) * dtype.itemsize
         if n_bytes > len(self._bytes):
@@ -96,7 +96,7 @@ class Room:
 
 @cache
 def _defaults(kind: type[Any]) -> Any:
-    """The settings of a part as they are defined, made once: to make them takes a fiftieth of a small fit."""
+    """Return a part's default settings, made once: making them takes a fiftieth of a small fit."""
     return kind()
 
 
@@ -158,7 +158,7 @@ class Problem:
     settings: tuple[Any, ...] = ()
 
     def settings_of(self, kind: type[Settings]) -> Settings:
-        """The settings of a part: those that were given, or its defaults."""
+        """Return the settings of a part: the given ones, or its defaults."""
         for given in self.settings:
             if isinstance(given, kind):
                 return given
@@ -167,16 +167,18 @@ class Problem:
 
     @property
     def C1(self) -> float:
-        """C·Ω, the factor of the weighted mean loss."""
+        """Return C·Ω, the factor of the weighted mean loss."""
         return self.C * self.examples.total_weight
 
     @property
     def is_small(self) -> bool:
-        """Whether ``precision="auto"`` means float64 and the solution that `tolerances` says."""
+        """Return whether ``precision="auto"`` means float64 and the tolerance of `tolerances`."""
         return self.precision == "auto" and self.rows.n_rows <= SMALL_N
 
     def tolerances(self, tol_relative: float, n_vectors: int = 0) -> tuple[float, float]:
-        """(tol, tol_relative) of the stopping rule, where these are asked for; n_vectors: of a given basis."""
+        """Return (tol, tol_relative) of the stopping rule, given the tol_relative asked for; a given basis has
+        n_vectors.
+        """
         if not self.is_small or self.tol > DEFAULT_TOL or self.task.has_object_labels:
             return self.tol, tol_relative
         m = self.task.n_outputs
@@ -186,7 +188,7 @@ class Problem:
         return tol, min(tol_relative, SMALL_TOLERANCE if is_least else NEARLY_TOLERANCE)
 
     def bind(self) -> KernelRows:
-        """The rows seen through the kernel, in the precision the problem asks for."""
+        """Return the rows seen through the kernel, in the precision that the problem asks for."""
         if self.kept is None:
             return self._bound()
         bound: KernelRows = self.kept.once("kernel rows", self._bound)
@@ -216,7 +218,7 @@ class Problem:
         return bound
 
     def _offset(self) -> float:
-        """The largest kernel value of all rows for the squared distance of two, of some the median."""
+        """Return the largest kernel value of all rows, relative to the median squared distance of some rows."""
         folding, n = self.kernel.folding(self.rows.n_features), self.rows.n_rows
         if not n or (folding is not None and folding.shift_invariant):
             return 0.0
@@ -230,7 +232,7 @@ class Problem:
         return largest / float(np.median(positive)) if len(positive) else 0.0
 
     def check_range(self) -> None:
-        """Refuse what leads to numbers beyond float64, or beyond float32 where that is asked for, and name it."""
+        """Refuse problems that lead to numbers beyond float64, or beyond float32 if asked for; name the cause."""
         value, dtype = self.kernel.largest(self.rows), "float32" if self.precision == "float32" else "float64"
         if not value <= MAX_VALUE[dtype]:
             raise ValueError(
@@ -247,7 +249,7 @@ class Problem:
             )
 
     def generator(self) -> np.random.Generator:
-        """A fresh random generator, the same for the same ``random_state`` number."""
+        """Return a new random generator, the same for the same ``random_state`` number."""
         if isinstance(self.random_state, np.random.Generator):
             return self.random_state
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))

@@ -1,4 +1,4 @@
-"""The bar that a fit shows under ``verbose``: what is done, how far it has come, and what time is left at that rate.
+"""The progress bar of a fit under ``verbose``: what is done, how far it has come, and how much time is left.
 
 A `Run` says how far it has come in one of two ways: ``share_done`` of the work that it has planned, or how many times
 the tolerance it is away, ``distance(record)``, which falls to 1 about evenly on a log scale. Limits of iterations and
@@ -20,7 +20,7 @@ BLOCK_FORMAT = "{desc}: {n_fmt} of {total_fmt} blocks|{bar:20}|{postfix}"
 
 
 def one_by_one(things: Sequence[Any], doing: str, verbose: int) -> Iterable[Any]:
-    """The things, with a bar of how many are done where ``verbose``."""
+    """Return the things to iterate over, with a bar of how many are done under ``verbose``."""
     if not verbose:
         return things
     from tqdm import tqdm
@@ -30,7 +30,7 @@ def one_by_one(things: Sequence[Any], doing: str, verbose: int) -> Iterable[Any]
 
 
 def reading(rows: Any, verbose: int) -> AbstractContextManager[None]:
-    """Show, where ``verbose`` asks for it, which of their blocks a pass over the rows has come to."""
+    """Show, under ``verbose``, which block a pass over the rows has come to."""
     return _block_bar(rows) if verbose and isinstance(rows, Rows) else nullcontext()
 
 
@@ -59,7 +59,7 @@ def _block_bar(rows: Rows) -> Iterator[None]:
 
 
 class Bar:
-    """tqdm on standard error, of a hundred percent.
+    """A tqdm bar on standard error, in percent.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Bar:
         self.bar.update(max(0.0, 100.0 * min(1.0, self._share(record, n_iter)) - self.bar.n))
 
     def _share(self, record: dict[str, Any], n_iter: int) -> float:
-        """How far the fit has come, 1 being its end."""
+        """Return how far the fit has come; 1 is its end."""
         share = self.run.share_done
         if self.max_iter is not None:
             share = max(share, n_iter / self.max_iter)
@@ -105,7 +105,7 @@ class Bar:
         return share
 
     def close(self, is_done: bool) -> None:
-        """Leave the bar as it is, or at its end."""
+        """Leave the bar at its present place, or at its end."""
         if is_done:
             self.bar.update(max(0.0, 100.0 - self.bar.n))
         self.bar.close()

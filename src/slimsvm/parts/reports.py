@@ -1,6 +1,4 @@
-"""Objectives computed from nothing but the model, and what is said of a fit at its end: a bound that is sure, and
-whether it may be called converged.
-"""
+"""Reports of fits: objectives computed from the model alone, safe bounds, and whether a fit counts as converged."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ SCORED_ROWS = 1 << 16
 
 
 def exact_objective(problem: Any, rows: KernelRows, model: KernelExpansion) -> float:
-    """½‖w‖² + C Σ ω_e ℓ_e of the task itself, over all rows."""
+    """Return ½‖w‖² + C Σ ω_e ℓ_e of the task itself, over all rows."""
     scores = np.tile(model.intercept, (rows.n_rows, 1))
     norm = float(model.intercept @ model.intercept) if problem.intercept == "regularized" else 0.0
     if model.n_basis:
@@ -49,7 +47,7 @@ def exact_objective(problem: Any, rows: KernelRows, model: KernelExpansion) -> f
 
 
 def float64_objective(problem: Any, model: KernelExpansion, scores: Array | None = None) -> float:
-    """½‖w‖² + C Σ ω_e ℓ_e of a model, with the term of its intercept where that has one, in float64.
+    """Return ½‖w‖² + C Σ ω_e ℓ_e of a model in float64, with the term of its intercept if it has one.
 
     ``scores`` of all rows, where they are known.
     """
@@ -87,7 +85,7 @@ GAP_WORTH_SAYING = 0.01
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """What the report of a fit that is cut short may take. Chosen, not measured."""
+    """Limits of the report of a fit that was cut short. Chosen, not measured."""
 
     # Multiply-adds, and of max_seconds, at their end, the share, if that is more.
     work: int = 1 << 32
@@ -95,12 +93,12 @@ class ReportSettings:
 
 
 def work_of_scores(rows: Rows, n_basis: int) -> int:
-    """Multiply-adds of dense rows that take as long as the scores of all rows, about."""
+    """Return how many multiply-adds of dense rows take about as long as the scores of all rows."""
     return n_basis * (rows.n_stored * (SPARSE_WORK if rows.is_sparse else 1) + 8 * rows.n_rows)
 
 
 def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
-    """The fit, or an error where a number of its model, or its objective, is not finite."""
+    """Return the fit; raise an error if its objective or a number of its model is not finite."""
     model = fit.model
     is_finite = all(np.isfinite(part).all() for part in (model.coef, model.intercept, model.plain))
     has_objective = has_objective and not fit.status.is_cut  # see `reported`
@@ -117,8 +115,8 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
 
 
 def reported(problem: Problem, status: Status, n_basis: int, looked: Callable[[], Told]) -> Told | None:
-    """What a look at all rows tells of a fit that ends; None where it would take long after Ctrl-C, or at the end of
-    ``max_seconds`` much beside them.
+    """Return what ``looked()`` computes from all rows at the end of a fit; None if it would delay the end too much
+    after Ctrl-C, or after ``max_seconds``.
     """
     own = problem.settings_of(ReportSettings)
     if not status.is_cut or work_of_scores(problem.rows, n_basis) <= own.work:
@@ -134,7 +132,7 @@ def reported(problem: Problem, status: Status, n_basis: int, looked: Callable[[]
 
 
 def surely(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
-    """The fit with the bound that is sure, the objective where that is in doubt, and "converged" only of a narrow gap.
+    """Give the fit its safe bound, its objective summed anew if that is in doubt, and the status that its gap allows.
 
     ``may_go_on``: whether a fit whose kernel values are too coarse goes on with others. Kernel evaluations are those of
     the report.
@@ -166,13 +164,13 @@ def surely(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
 
 
 def has_dear_losses(problem: Problem, model: KernelExpansion, much: float) -> bool:
-    """Whether what float32 rounds of a score is ``much`` where an example's loss is dearest."""
+    """Return whether float32 rounding of one score can change the objective by ``much``, by the largest weight."""
     error = float(np.finfo(np.float32).eps) * max(1.0, float(np.abs(model.coef).sum(axis=0).max(initial=0.0)))
     return problem.C * float(problem.examples.weights.max(initial=0.0)) * error > much
 
 
 def told_of_gap(fit: Fit, run: Run, is_said: bool) -> Status:
-    """The fit's status; another one than "converged" where the gap is above what the run's tolerance allows.
+    """Return the fit's status: "converged" only if the gap is no wider than the run's tolerance allows.
 
     A warning says why where the gap is wide, unless one has said it.
     """
@@ -195,7 +193,7 @@ def told_of_gap(fit: Fit, run: Run, is_said: bool) -> Status:
 
 
 def sure_bound(run: Run, bound: float, anew: bool = True, is_cut_short: bool = False) -> tuple[float, float]:
-    """A fit's bound without what rounding can have added to it, and by how much its kernel values changed it.
+    """Return a fit's bound less what rounding can have added to it, and how much the kernel values changed it.
 
     Parameters
     ----------
@@ -217,7 +215,7 @@ def sure_bound(run: Run, bound: float, anew: bool = True, is_cut_short: bool = F
 
 
 def timed(fit: Fit, limit: Limit, name: str) -> Fit:
-    """The fit, which has not converged where the time ended a part of it."""
+    """Return the fit; its status is not "converged" if the time limit ended a part of it."""
     if limit.was_reached and fit.status is Status.CONVERGED:
         fit.status = Status.TIME_LIMIT
         warnings.warn(
@@ -230,7 +228,7 @@ def timed(fit: Fit, limit: Limit, name: str) -> Fit:
 
 
 def warn_of_time(name: str, what: str) -> None:
-    """Say that there was no time for an iteration."""
+    """Warn that there was no time for an iteration."""
     warnings.warn(
         f"{name} stopped at the time limit before its first iteration: {what}; raise max_seconds, or accept it",
         ConvergenceWarning,

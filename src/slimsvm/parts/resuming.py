@@ -1,4 +1,4 @@
-"""Where a fit was when it was cut off: what it goes on from, to the same bits, and what must be as it was."""
+"""Checkpoints: the state of a fit that was cut off, from which it goes on to the same bits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class Halfway:
-    """State of a run between two of its steps: arrays, JSON values and dicts of these, which a file can hold.
+    """The checkpoint of a run between two steps: arrays, JSON values and dicts of these, which a file can hold.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Halfway:
 
 
 def asked_of(problem: Problem, solver: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """What a fit is asked: parameters, sizes, and digests of the first rows and of all labels and weights.
+    """Return what identifies a fit: parameters, sizes, and digests of the first rows and of all labels and weights.
 
     ``solver`` is the name of the solver's class, ``parameters`` are its own.
     """
@@ -77,7 +77,7 @@ def asked_of(problem: Problem, solver: str, parameters: dict[str, Any]) -> dict[
 
 
 def _described(name: str, parameters: dict[str, Any]) -> str:
-    """Its type's name and parameters, the same in another process: objects by their types."""
+    """Return a type's name and parameters as text that is the same in every process; objects count by their types."""
     said = {name: value for name, value in parameters.items() if isinstance(value, PLAIN)}
     said |= {name: _digest(value)[:8] for name, value in parameters.items() if isinstance(value, np.ndarray)}
     return f"{name}({', '.join(f'{name}={said[name]!r}' for name in sorted(said))})"
@@ -96,7 +96,7 @@ def _digest(*arrays: np.ndarray) -> str:
 
 
 def generator_at(state: dict[str, Any]) -> np.random.Generator:
-    """A generator in the state that its ``bit_generator.state`` said.
+    """Return a generator in the state that its ``bit_generator.state`` described.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def generator_at(state: dict[str, Any]) -> np.random.Generator:
 
 
 def digest_of(problem: Problem) -> bytes:
-    """What tells chunks of rows apart."""
+    """Return a digest that tells chunks of rows apart."""
     rows, total = problem.rows, hashlib.blake2b(digest_size=16)
     for lo, hi in rows.blocks(10_000):
         block: Any = rows.slice(lo, hi, rows.exact_dtype)
@@ -121,7 +121,7 @@ def digest_of(problem: Problem) -> bytes:
 
 
 def stacked(earlier: Any, chunk: Problem) -> Any:
-    """Earlier rows on top of the chunk's, in the chunk's format."""
+    """Return earlier rows on top of the chunk's, in the chunk's format."""
     own: Any = chunk.rows.slice(0, chunk.rows.n_rows, chunk.rows.exact_dtype)
     if is_sparse(own):
         return sp.csr_array(sp.vstack([sp.csr_array(earlier), own], format="csr"))

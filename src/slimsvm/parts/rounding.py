@@ -1,4 +1,4 @@
-r"""What rounding can do to a bound from below.
+r"""The effect of rounding on lower bounds.
 
 A dual point V, one number per row and output, bounds all objectives by D(V) = rest − ½ Σ_ij V_i k(x_i, x_j) V_j. Of D
 only the double sum is in doubt. It is summed up anew in float64 over all pairs of rows with V ≠ 0, unless the fit's own
@@ -50,7 +50,7 @@ LARGEST_EXPONENT = 2.0 * FAR[np.dtype(np.float64)]
 
 @dataclass(frozen=True)
 class DualPoint:
-    """A dual point that a fit ends with.
+    """The dual point that a fit ends with.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class DualPoint:
 
 
 class Doubt:
-    """By how much the double sums of some rows, in float64, can be wrong.
+    """The rounding error that the double sums of some rows can have in float64.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Doubt:
 
     @made_once
     def size(self) -> Array:
-        """Rounding error of each row's score. Costs little if folded rows are cached."""
+        """Return the rounding error of each row's score. It costs little if folded rows are cached."""
         half = self.kernel_rows.half_norms
         if half is not None and -half.min(initial=0.0) < FAR[half.dtype]:
             return -2.0 * AS_KEPT * (half if self.rows is None else half[self.rows]).astype(np.float64)
@@ -101,7 +101,7 @@ class Doubt:
 
     @made_once
     def order(self) -> Array:
-        """Rows by size."""
+        """Return the rows sorted by ``size``."""
         return np.argsort(self.size)
 
     def _sizes(self, index: Array) -> Array:
@@ -121,7 +121,7 @@ class Doubt:
         return found
 
     def of(self, V: Array) -> float:
-        """The most that Σ_ij V_i k(x_i, x_j) V_j can be wrong by."""
+        """Return the largest error of Σ_ij V_i k(x_i, x_j) V_j."""
         a = np.abs(V).reshape(len(V), -1).sum(axis=1)
         total = float(a.sum())
         if not self.is_distance:
@@ -133,7 +133,7 @@ class Doubt:
 
     @made_once
     def most(self) -> float:
-        """What `of` any V is at most, as a multiple of (Σ|V|)²."""
+        """Return the largest `of` any V, as a multiple of (Σ|V|)²."""
         largest = float(self.size.max(initial=0.0))
         if not self.is_distance:
             return self.gamma * (self.power * largest**2 + 1.0)
@@ -141,12 +141,12 @@ class Doubt:
 
     @property
     def share_of_diagonal(self) -> float:
-        """What a kernel value of the fit's type can be wrong by at most, as a share of sqrt(k(x, x) k(z, z))."""
+        """Return the largest error of a kernel value in the fit's precision, as a share of sqrt(k(x, x) k(z, z))."""
         gamma = self.gamma * float(np.finfo(self.kernel_rows.dtype).eps / np.finfo(np.float64).eps)
         return gamma * (2.5 * float(self.size.max(initial=0.0)) + 2.0 if self.is_distance else self.power)
 
     def of_weights(self, V: Array, norm_squared: float) -> float:
-        """The same of ‖Σ_i V_i x_i‖² by its features, summed up in parts of FEATURES_OF rows."""
+        """Return the largest error of ‖Σ_i V_i x_i‖² computed by features, in sums over FEATURES_OF rows each."""
         a = np.abs(V).reshape(len(V), -1).sum(axis=1)
         gamma = float(np.finfo(np.float64).eps) * (FEATURES_OF + len(V) / FEATURES_OF + OTHERS)
         error = gamma * float(a @ self.size)
@@ -159,7 +159,7 @@ def _sums(X: Any) -> Array:
 
 
 def sure_value(kernel_rows: KernelRows, point: DualPoint, anew: bool = True, is_cut_short: bool = False) -> float:
-    """What D of a dual point is at least.
+    """Return a value that D of a dual point is at least.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def sure_value(kernel_rows: KernelRows, point: DualPoint, anew: bool = True, is_
 
 
 def in_float64(kernel_rows: KernelRows, rows: Array) -> tuple[KernelRows, Array]:
-    """Some rows seen in float64, no others where that can be, and the positions that they have there."""
+    """Return a view of some rows in float64, of no others if the kernel has features, and their positions in it."""
     data, of = kernel_rows.rows, rows
     if kernel_rows.kernel.has_features:
         data, of = as_rows(data.take(rows, data.exact_dtype)), np.arange(len(rows))
@@ -197,7 +197,7 @@ def in_float64(kernel_rows: KernelRows, rows: Array) -> tuple[KernelRows, Array]
 
 
 def _norm_of_weights(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
-    """‖Σ_i V_i x_i‖² in float64; of sparse rows over the features that they have."""
+    """Return ‖Σ_i V_i x_i‖² in float64; for sparse rows, over the features that they have."""
     total: Any = 0.0
     if kernel_rows.rows.is_sparse:
         X: Any = kernel_rows.rows.take(rows, np.float64)
@@ -213,7 +213,7 @@ def _norm_of_weights(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
 
 
 def _double_sum(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
-    """Σ_ij V_i k(x_i, x_j) V_j in float64, every pair once."""
+    """Return Σ_ij V_i k(x_i, x_j) V_j in float64, each pair computed once."""
     n, total = len(rows), 0.0
     exact, of = in_float64(kernel_rows, rows)
     for lo in range(0, n, AT_A_TIME):
@@ -224,7 +224,7 @@ def _double_sum(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
 
 
 def warn_of_doubt(kernel_rows: KernelRows, value: float, sure: float, objective: float) -> bool:
-    """Say so, and return True, where a bound is much below the dual's value as it was computed."""
+    """Warn, and return True, if a bound is much below the dual's value as it was computed."""
     is_in_doubt = value - sure > WORTH_SAYING * abs(objective)
     if is_in_doubt:
         largest = kernel_rows.kernel.largest(kernel_rows.rows) or float(np.abs(kernel_rows.diag()).max(initial=0.0))

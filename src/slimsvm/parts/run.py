@@ -1,4 +1,4 @@
-"""What a solver at work looks like, and what it returns."""
+"""The base class of all runs, and the fit that a solver returns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray
 
 
 class Status(StrEnum):
-    """Why a fit ended."""
+    """The reason why a fit ended."""
 
     CONVERGED = "converged"
     GAP = "gap above tolerance"
@@ -31,13 +31,13 @@ class Status(StrEnum):
 
     @property
     def is_cut(self) -> bool:
-        """Whether a fit ended somewhere within its work, and is to return at once."""
+        """Return whether a limit or an interrupt ended the fit amid its work, so that it must return at once."""
         return self in (Status.INTERRUPTED, Status.TIME_LIMIT)
 
 
 @dataclass
 class Fit:
-    """What a solver returns.
+    """The result of a solver.
 
     Parameters
     ----------
@@ -80,19 +80,21 @@ class Fit:
 
     @property
     def n_iter(self) -> int:
-        """Iterations (or epochs) done."""
+        """Return the number of iterations (or epochs) done."""
         return len(self.history)
 
 
 @dataclass(frozen=True)
 class Best:
-    """What had the lowest objective so far. Another takes its place as a whole, so that an interrupt cannot tear it."""
+    """The result with the lowest objective so far. A better one replaces it whole, so that an interrupt cannot tear
+    it.
+    """
 
     objective: float = np.inf
     found: Any = None
 
     def or_lower(self, objective: float, found: Any, or_equal: bool = False) -> Best:
-        """What was found, if its objective is lower (or, where asked for, as low); the best so far otherwise."""
+        """Return the new result if its objective is lower (or, on request, as low), otherwise the best so far."""
         is_lower = objective <= self.objective if or_equal else objective < self.objective
         return Best(objective, found) if is_lower else self
 
@@ -145,16 +147,18 @@ class Run(ABC):
 
     @property
     def max_records(self) -> int | None:
-        """The most iterations; None: no limit. A run of parts that each have ``max_iter`` has another limit."""
+        """Return the largest number of iterations, None for no limit. A run whose parts each have ``max_iter``
+        overrides it.
+        """
         return self.problem.max_iter
 
     @property
     def share_done(self) -> float:
-        """Share of the planned work that is done."""
+        """Return the share of the planned work that is done."""
         return 0.0
 
     def distance(self, record: dict[str, Any]) -> float | None:
-        """How many times the tolerance is left after an iteration; None where that is not known."""
+        """Return the gap after an iteration, in units of the tolerance; None if it is not known."""
         return None
 
     def so_far(self) -> Fit:
@@ -162,13 +166,13 @@ class Run(ABC):
         raise TypeError(f"{type(self).__name__} cannot be asked for its state")
 
     def allowed(self, objective: float) -> float:
-        """The widest gap with which the run has converged, at an objective."""
+        """Return the widest gap with which the run has converged, at an objective."""
         return inf
 
     def dual_point(self) -> DualPoint | None:
-        """The dual point that the bound belongs to, once `finish` was asked (`parts.rounding`)."""
+        """Return the dual point that the bound belongs to, after `finish` was called (`parts.rounding`)."""
         return None
 
     def sure_bound(self) -> float | None:
-        """What is sure of the bound, of a run with a bound and without one dual point."""
+        """Return the safe bound of a run that has a bound but no single dual point."""
         return None

@@ -31,14 +31,14 @@ Callback = Callable[[dict[str, Any]], Any]
 
 @runtime_checkable
 class Watcher(Protocol):
-    """A callback that is shown the run before its first step."""
+    """A callback that gets the run before its first step."""
 
     def watch(self, run: Run) -> None:
         """Remember the run."""
 
 
 class Solver(BaseEstimator):
-    """Base class: holds parameters only; ``solve`` never changes them.
+    """The base class: it holds parameters only; ``solve`` never changes them.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Solver(BaseEstimator):
         return fit
 
     def _in_float64(self, problem: Problem, fit: Fit, callbacks: tuple[Callback, ...]) -> Fit:
-        """What becomes of a fit whose float32 kernel values were too coarse."""
+        """Solve again in float64, from a fit whose float32 kernel values were too coarse."""
         most = None if problem.max_iter is None else max(problem.max_iter - fit.n_iter, 1)
         finer = self.solve(replace(problem, precision="float64", max_iter=most, kept=None), fit.state, callbacks)
         if np.isnan(finer.objective):  # there was no time for an iteration
@@ -112,8 +112,8 @@ class Solver(BaseEstimator):
         return finer
 
     def _of_few(self, problem: Problem, begun: float) -> Fit:
-        """What a fit returns whose time was over before its first iteration: the model of a few rows, or where there
-        is no time for that either the one that is 0.
+        """Return the fit for when time ended before the first iteration: the model of a few rows, or the zero model if
+        there is no time for that either.
         """
         examples, n = problem.examples, problem.examples.n_examples
         task, rows = problem.task, problem.rows
@@ -137,7 +137,7 @@ class Solver(BaseEstimator):
 
 
 def check_loss(solver: Solver, problem: Problem) -> None:
-    """Refuse a loss with two derivatives where the solver is made for pieces, and say which solvers take it."""
+    """Refuse a loss with two derivatives if the solver needs a piecewise linear one; name the solvers that take it."""
     task: Any = problem.task
     if task.is_smooth and not solver.takes_smooth:
         raise ValueError(
@@ -147,7 +147,7 @@ def check_loss(solver: Solver, problem: Problem) -> None:
 
 
 def nothing(problem: Problem, name: str, begun: float) -> Fit:
-    """The model that is 0, of a fit without time for any other."""
+    """Return the zero model, for a fit without time for any other."""
     task, kernel = problem.task, problem.kernel
     warn_of_time(name, "the model that is 0 everywhere is returned")
     model = KernelExpansion(
@@ -165,7 +165,7 @@ def nothing(problem: Problem, name: str, begun: float) -> Fit:
 def iterate(
     run: Run, problem: Problem, begun: float, callbacks: tuple[Callback, ...], name: str
 ) -> tuple[Status, list[dict[str, Any]]]:
-    """The one loop: steps until convergence, a limit, a callback's word or Ctrl-C. Returns status and history."""
+    """Run the only loop: step until convergence, a limit, a callback's answer or Ctrl-C. Return status and history."""
     history: list[dict[str, Any]] = []
     most = run.max_records
     bar = Bar(run, name, most, problem.max_seconds) if problem.verbose > 0 else None

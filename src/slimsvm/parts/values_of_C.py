@@ -23,7 +23,7 @@ VALUES_OF_C, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 
 
 class AlongC:
-    """Values of C, until PATIENCE of them in a row have not helped.
+    """An iterator over values of C, which ends after PATIENCE of them in a row have not helped.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ class AlongC:
                 return
 
     def judge(self, has_helped: bool) -> None:
-        """Count the value of C that came last."""
+        """Count the last value of C as one that helped, or not."""
         self.in_vain = 0 if has_helped else self.in_vain + 1
 
 
 def fit_on_trial(solver: Solver, problem: Problem, state: Any = None) -> Fit:
-    """A fit that is judged and not kept: its warnings are not shown, and an interrupt of it is one of the search."""
+    """Fit for comparison only: warnings are hidden, and an interrupt of the fit interrupts the search."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = solver.solve(problem, state=state)

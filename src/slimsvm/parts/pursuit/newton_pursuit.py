@@ -52,7 +52,7 @@ MAX_REFUSED = 10
 
 @dataclass(frozen=True)
 class PursuitSettings:
-    """How many vectors come at a time, and how exactly is solved in between.
+    """Settings of how many vectors are added together, and how exactly the problem is solved in between.
 
     docs/experiments/subspace_pursuit.md settles the numbers: "How many vectors at a time", "The pursuit before a
     descent", "How exactly to solve while the basis grows".
@@ -77,14 +77,14 @@ class PursuitSettings:
 
 @dataclass(frozen=True)
 class PursuitState(CutsState):
-    """Basis and coefficients of a fit, and what they were fitted to."""
+    """The basis and coefficients of a fit, and the problem they were fitted to."""
 
     model: KernelExpansion | None = None
 
 
 @dataclass(frozen=True)
 class Found:
-    """A candidate model: basis, coefficients, objective, bound; with directions the basis is in their coordinates."""
+    """A candidate model: basis, coefficients, objective, bound. With directions, the basis is in their coordinates."""
 
     basis: Any
     coef: Array
@@ -97,7 +97,7 @@ class Found:
 
 
 class GrowingFinish(ConvexFinish):
-    """Newton's method in a space that grows, to a tolerance that is a share of the loss until it is complete.
+    """Newton's method in a growing space; until the basis is complete its tolerance is a share of the loss.
 
     Attributes
     ----------
@@ -144,11 +144,11 @@ class GrowingFinish(ConvexFinish):
         return self.converged and not self.on_the_way
 
     def loss(self) -> float:
-        """C Σ ω_e ℓ_e of the best point, at the present C."""
+        """Return C Σ ω_e ℓ_e of the best point, at the present C."""
         return max(0.0, self.best.objective - self._norm())
 
     def objective_at(self, C: float) -> float:
-        """Objective of the best point at a C."""
+        """Return the objective of the best point at a C."""
         return self.best.objective if C == self.problem.C else self._norm() + C / self.problem.C * self.loss()
 
     def _norm(self) -> float:
@@ -156,7 +156,7 @@ class GrowingFinish(ConvexFinish):
         return 0.5 * float(np.sum(self.penalty * u * u))
 
     def tolerance(self) -> float:
-        """The gap at which Newton's method ends."""
+        """Return the gap at which Newton's method ends."""
         return super().tolerance() if self.loss_share is None else self.loss_share * self.loss()
 
     def _enter(self, u: Array, share: float) -> None:
@@ -165,7 +165,7 @@ class GrowingFinish(ConvexFinish):
 
 @dataclass(frozen=True)
 class PursuitPlan:
-    """How a pursuit goes about it; see the parameters of `CPSP`.
+    """The options of a pursuit; see the parameters of `CPSP`.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class PursuitPlan:
 
 
 class PursuitRun(Run):
-    """The loop above on one problem.
+    """The run of the loop above on one problem.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class PursuitRun(Run):
 
     @property
     def share_done(self) -> float:
-        """Share of the vectors that are found; little is left to do after them."""
+        """Return the share of the vectors that is found; little work remains after them."""
         return self.space.rank / self.plan.max_basis
 
     def _new_space(self) -> GrowingSubspace:
@@ -248,7 +248,9 @@ class PursuitRun(Run):
         return GrowingSubspace(self.seen, constant, self.plan.max_basis, self.problem.memory_limit // 2)
 
     def step(self) -> dict[str, Any]:
-        """One cut with its vectors and Newton's steps, one of these once the basis is complete, or a closing sweep."""
+        """Add the vectors of one cut and take Newton steps; with a full basis, take one Newton step or a closing
+        sweep.
+        """
         newton, self.n_added, self.gained, self.delta = self.newton, 0, 0.0, None
         if self.descent is not None:
             return self._sweep(self.descent)
@@ -311,7 +313,7 @@ class PursuitRun(Run):
         self.newton.aim(None)
 
     def _said(self) -> dict[str, Any]:
-        """What is on record after every step."""
+        """Return the record of a step."""
         found = self.found
         return {
             "objective": found.objective,
@@ -328,7 +330,7 @@ class PursuitRun(Run):
         }
 
     def _sweep(self, descent: VectorDescent) -> dict[str, Any]:
-        """A sweep of the closing descent; after the last one Newton's method goes on over the vectors as they are."""
+        """Make a sweep of the closing descent; after the last one Newton's method solves for the coefficients again."""
         record = descent.step()
         if descent.converged:
             model, self.descent = descent.finish(Status.CONVERGED, []).model, None
@@ -350,7 +352,7 @@ class PursuitRun(Run):
         self.growing = space.rank < self.plan.max_basis and self.refused < MAX_REFUSED
 
     def _batch(self) -> int:
-        """Vectors to add at a time."""
+        """Return how many vectors to add together."""
         rank, limit, own = self.space.rank, self.plan.max_basis, self.settings
         if self.plan.vectors_per_cut:
             return self.plan.vectors_per_cut
@@ -361,7 +363,7 @@ class PursuitRun(Run):
         return max(own.late_vectors, int(own.late_share * limit))
 
     def _residual(self) -> tuple[Residual, Array]:
-        """Ω (g − ĝ) of the soft argmax at the present point, and Ω times the coordinates of ĝ."""
+        """Return Ω (g − ĝ) of the soft argmax at the present point, and Ω times the coordinates of ĝ."""
         newton, space = self.newton, self.space
         a = newton.passes.residual(newton.values.smoothed)
         z = (newton.penalty * newton.point.u - newton.values.gradient) / newton.problem.C
@@ -372,7 +374,7 @@ class PursuitRun(Run):
         return Residual(self.seen, rows, a[rows], space.basis, -projection, space.whiten, flat), z
 
     def _certify(self) -> None:
-        """δ of the present cut, and the bound on the kernel's own optimum that its dual point is."""
+        """Compute δ of the present cut, and the bound on the kernel's own optimum that its dual point gives."""
         C, values = self.problem.C, self.newton.values
         residual, z = self._residual()
         left = residual.squared_norm(float(np.sum(z[:-1] ** 2)))
@@ -405,7 +407,7 @@ class PursuitRun(Run):
         return KernelExpansion(basis, found.coef, found.intercept, np.zeros(0), self.problem.kernel, dtype)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The best model over the basis."""
+        """Return the best model over the basis."""
         found, problem, model = self.found, self.problem, self._model()
         if self.converged:
             warn_of_a_gap("CPSP", found.objective, found.bound, self.tolerances[1], self.kernel_rows.dtype, 3)

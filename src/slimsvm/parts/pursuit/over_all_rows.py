@@ -19,7 +19,7 @@ from slimsvm.parts.span.whitened_span import Coefficients
 
 
 class OverAllRows(Run):
-    """What a run of smoothed losses found on a sample, with the coefficients, objective and bound of all rows.
+    """A run on a sample, followed by solving for the coefficients over all rows, with their objective and bound.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class OverAllRows(Run):
 
     @property
     def share_done(self) -> float:
-        """Share of the planned work that is done."""
+        """Return share of the planned work that is done."""
         return 0.9 * self.run.share_done if self.finished is None else 1.0
 
     def step(self) -> dict[str, Any]:
-        """A step on the sample; after the last one the coefficients over all rows."""
+        """Take a step on the sample; after the last one, solve for the coefficients over all rows."""
         record: dict[str, Any] = self.run.step()
         known: dict[str, Any] = dict.fromkeys(("objective", "bound_in_basis", "lower_bound", "gap"))
         known |= {"objective_estimate": record["objective"]}
@@ -73,13 +73,13 @@ class OverAllRows(Run):
         return record | known
 
     def _all_rows(self, model: KernelExpansion) -> KernelRows:
-        """All rows seen through a model's kernel, whose evaluations are counted together with the sample's."""
+        """Return all rows seen through a model's kernel, with the sample's counter of kernel evaluations."""
         rows = replace(self.problem, kernel=model.kernel).bind()
         rows.counter = self.kernel_rows.counter
         return rows
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model with its objective over all rows."""
+        """Return the model with its objective over all rows."""
         evals = self.kernel_rows.counter.n
         if self.finished is not None:
             model, found, state = self.finished

@@ -1,4 +1,4 @@
-"""The best coefficients of a model's own basis, by the method that its task allows."""
+"""The best coefficients over a model's own basis, by the method that its task allows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OVERSHOOT, MAX_IDLE = 0.1, 20
 
 
 class SpannedScores:
-    """Score book of a fixed basis: every cut by its coordinates.
+    """The score book of a fixed basis: it keeps every cut by its coordinates.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class SpannedScores:
 
 
 class FinishByCuts(CuttingPlaneRun):
-    """Exact cuts over a fixed basis.
+    """The run of exact cuts over a fixed basis.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class FinishByCuts(CuttingPlaneRun):
             self.point = self.target = point
 
     def make_book(self, intercept: bool) -> SpannedScores:
-        """The cuts' coordinates."""
+        """Make the book of the cuts' coordinates."""
         return SpannedScores(self.space, self.task.n_outputs)
 
     def resolve(self) -> None:
@@ -104,7 +104,7 @@ class FinishByCuts(CuttingPlaneRun):
         self.u = (1 - k) * self.u + k * self.book.coordinates
 
     def found(self, n_steps: int) -> Coefficients:
-        """The best point."""
+        """Return the best point."""
         now = self.centre.now
         now = self.centre.start_at(replace(now, point=replace(now.point, scores=self.space.times(self.u))))
         coef, intercept = self.space.coefficients(self.u)
@@ -120,7 +120,7 @@ def finish_by_cuts(
     tol_relative: float,
     max_steps: int,
 ) -> Coefficients:
-    """Steps until the tolerance, ``max_steps`` or the end of time; see `FinishByCuts`."""
+    """Take steps until the tolerance, ``max_steps`` or the time limit; see `FinishByCuts`."""
     run = FinishByCuts(problem, kernel_rows, basis, tol_relative, start)
     n_steps = 0
     try:
@@ -138,7 +138,7 @@ NEWTON_TOLERANCE, CUTS_TOLERANCE, MAX_CUTS = 1e-3, 1e-2, 2000
 
 
 def has_smoothed_rows(problem: Problem) -> bool:
-    """Whether the loss is a sum over rows that can be smoothed: then Newton's method does it."""
+    """Return whether the loss is a sum over rows that can be smoothed, as Newton's method needs."""
     return problem.task.is_smoothable and problem.examples.offsets is None
 
 

@@ -31,7 +31,7 @@ MAX_WHOLE, WHOLE_EFFORT = 1500, 8
 
 
 class Accuracy(NamedTuple):
-    """How exact a direction is: cheap ones take more steps but less time, until the last digits are wanted."""
+    """The accuracy of a direction: cheap directions need more steps but less time, until the last digits are wanted."""
 
     negligible: float  # rows whose curvature is below this share of the largest are left out
     max_rows: float  # more rows are sampled
@@ -42,7 +42,7 @@ CHEAP, EXACT = Accuracy(1e-3, 4096, 0.05), Accuracy(1e-9, np.inf, 1e-3)
 
 
 class Draw(NamedTuple):
-    """The rows that a direction is made of, more than ``limit`` of which were drawn from.
+    """The rows that a direction uses, drawn if there are more than ``limit``.
 
     ``raw`` are these rows, where a pass has taken them; ``random`` is the state of the generator that drew, after it.
     """
@@ -87,7 +87,7 @@ def draw_ahead(
     accuracy: Accuracy = CHEAP,
     effort: float = 1.0,
 ) -> Draw:
-    """As `draw_rows`, for a pass to take them; the generator is left as it was."""
+    """Draw rows as `draw_rows` does, for a pass to copy them; the generator is left as it was."""
     before = rng.bit_generator.state
     draw = draw_rows(passes, smoothed, passes.largest(smoothed), rng, accuracy, effort)
     rng.bit_generator.state = before
@@ -97,7 +97,7 @@ def draw_ahead(
 def direction(
     passes: RowPasses, draw: Draw, gradient: Array, C: float, penalty: Array, accuracy: Accuracy, effort: float
 ) -> Array:
-    """-H⁻¹ gradient, (r + 1, m); the intercept is the last row.
+    """Return -H⁻¹ gradient, (r + 1, m); the intercept is the last row.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def direction(
 
 
 def _row_weights(curvature: Array, share: Array) -> Array:
-    """ω C / τ of every row (b, 1), from the curvature ω C a (1 − a) / τ of its largest entry."""
+    """Return ω C / τ of every row (b, 1), from the curvature ω C a (1 − a) / τ of its largest entry."""
     at = np.arange(len(share)), np.argmax(curvature, axis=1)
     found: Array = (curvature[at] / np.maximum(share[at] * (1 - share[at]), 1e-300))[:, None]
     return found
@@ -145,7 +145,7 @@ def _row_weights(curvature: Array, share: Array) -> Array:
 def _solve_whole(
     space: Subspace, rows: Array, curvature: Array, share: Array, gradient: Array, penalty: Array
 ) -> Array:
-    """-H⁻¹ gradient for several outputs with H formed as a whole."""
+    """Return -H⁻¹ gradient for several outputs, with H formed as a whole."""
     width, m = gradient.shape
     H = np.empty((width * m, width * m), order="F")
     weight = _row_weights(curvature, share)[:, 0]
@@ -160,7 +160,9 @@ def _solve_whole(
 
 
 def _factor(gram: Array, penalty: Array) -> Array:
-    """Lower Cholesky factor of gram + diag(penalty), whose diagonal is raised where rounding ate it."""
+    """Return the lower Cholesky factor of gram + diag(penalty), with a larger diagonal if rounding makes that
+    indefinite.
+    """
     diagonal = np.einsum("ii->i", gram)
     diagonal += penalty
     raised = 0.0
@@ -177,7 +179,7 @@ def _factor(gram: Array, penalty: Array) -> Array:
 def _conjugate_gradients(
     apply: Callable[[Array], Array], precondition: Callable[[Array], Array], right: Array, tolerance: float
 ) -> Array:
-    """Approximate solution of apply(x) = right."""
+    """Solve apply(x) = right approximately."""
     x, residual = np.zeros_like(right), right.copy()
     z = precondition(residual)
     p, rz = z, float(np.sum(residual * z))

@@ -1,4 +1,4 @@
-r"""Two classes, or all pairs of several, over given vectors: the coefficients of hinge losses in their span.
+r"""Coefficients over given vectors for hinge losses: two classes, or all pairs of several.
 
     max over 0 ≤ α_i ≤ C_i of each pair   Σ_i α_i − ½‖u‖²,   u = Σ_i α_i y_i z_i
 
@@ -29,7 +29,9 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class AscentSettings:
-    """When a pair is done with; docs/experiments/automatic_choice.md has runs that 50 sweeps did not suffice for."""
+    """Settings of when a pair is solved; docs/experiments/automatic_choice.md has runs that needed more than 50
+    sweeps.
+    """
 
     # The derivatives at which a pair is done with; the margin is 1. Chosen, not measured.
     tol: float = 0.1
@@ -41,7 +43,7 @@ class AscentSettings:
 
 @dataclass(frozen=True)
 class PairsInSpan:
-    """What was found.
+    """The model of all pairs, with its counters.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ class PairsInSpan:
 
 
 def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
-    """The model of two classes, or of all pairs of several, over given vectors.
+    """Return the model of two classes, or of all pairs of several, over given vectors.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
 
 
 class _Rows:
-    """Whitened coordinates of rows and their squared lengths: of all, where there is room for them."""
+    """Whitened coordinates of rows and their squared lengths; those of all rows are stored if memory allows."""
 
     def __init__(self, space: Any, memory_limit: int):
         self.space, self.whole = space, None
@@ -109,7 +111,7 @@ class _Rows:
             self.whole = Z, _squares(Z)
 
     def of(self, index: Array) -> tuple[Array, Array, Array]:
-        """Coordinates, squared lengths of the rows at ``index``, and where these rows are among the coordinates."""
+        """Return coordinates that contain the rows at ``index``, squared lengths, and where these rows are in them."""
         if self.whole is not None:
             return self.whole[0], self.whole[1][index], index
         Z = self.space.whitened(index)
@@ -124,7 +126,7 @@ def _squares(Z: Array) -> Array:
 def _two_classes(
     Z: Array, square: Array, rows: Array, sign: Array, C_of_row: Array, seed: int, own: AscentSettings
 ) -> tuple[Array, bool]:
-    """One pair's weights u, and whether it is solved for."""
+    """Return one pair's weights u, and whether the sweeps converged."""
     n, d = len(rows), Z.shape[1]
     w, at_once = np.zeros(d), int(max(1, min(own.sweeps, own.call_work // (n * d))))
     call = core.ascend_linear.prepare(

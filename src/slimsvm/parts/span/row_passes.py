@@ -1,4 +1,4 @@
-"""What Newton's method asks of the rows: sums over all of them, made part by part.
+"""Passes over the rows for Newton's method: sums over all rows, made part by part.
 
 Parts have fixed bounds, and their sums are added in their order, so that it does not matter where a part is worked on
 or which is done first. Vectors with a number for each row (scores, slopes) stay in parts; where parts are worked on
@@ -26,7 +26,7 @@ Parts = Any
 
 @dataclass(frozen=True)
 class SmoothedRows:
-    """Smoothed losses at some scores: their sums, and how to see them again.
+    """Smoothed losses at some scores: their sums, and the data to compute them again.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class SmoothedRows:
 
 @dataclass(frozen=True)
 class Near:
-    """Rows near the margin, or some drawn from them.
+    """Rows near the margin, or a sample of them.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class Near:
 
 @dataclass(frozen=True)
 class Slope:
-    """Sums of the residuals a: Σ aᵢ scoresᵢ, and with (m,) entries each, or of their positive and their negative parts
-    one after the other (2m,), Zᵀ a (r + 1, ·) and Σ aᵢ; the largest curvature of a row; and the rows asked for.
+    """Sums over the residuals a: Σ aᵢ scoresᵢ, Zᵀ a (r + 1, ·) and Σ aᵢ; the last two have (m,) entries, or (2m,) for
+    positive parts followed by negative ones. Also the largest curvature of a row, and the copied rows.
     """
 
     product: float
@@ -112,38 +112,38 @@ class RowPasses:
         self.keeps = not space.is_remote and examples.n_rows <= kept_rows
 
     def times(self, u: Array) -> Parts:
-        """Z u, in parts."""
+        """Return Z u, in parts."""
         coef, shift = self.space.product_form(u)
         return self.space.map(partial(_scores, coef, shift), keep=True)
 
     def at(self, scores: Parts, step: float, along: Parts) -> Parts:
-        """Scores ``step`` times ``along`` away."""
+        """Return the scores plus ``step`` times ``along``."""
         return self.space.each(partial(_moved, step), scores, along, keep=True)
 
     def shifted(self, scores: Parts, shift: float) -> Parts:
-        """Scores that are all higher by a number."""
+        """Return the scores plus a constant."""
         return self.space.each(partial(_shifted, shift), scores, keep=True)
 
     def smooth(self, scores: Parts, tau: float) -> SmoothedRows:
-        """Smoothed losses at scores."""
+        """Compute the smoothed losses at scores."""
         work = partial(_smoothed_sums, self.task, tau, self.space.n_threads, self.keeps)
         return _smoothed_rows(self.space.each(work, scores, self.examples), scores, tau)
 
     def smooth_along(self, scores: Parts, step: float, along: Parts, tau: float) -> SmoothedRows:
-        """Smoothed losses ``step`` times ``along`` away from scores, and their residuals' product with ``along``."""
+        """Compute the smoothed losses at scores plus ``step`` times ``along``, and their slope along ``along``."""
         work = partial(_smoothed_sums_along, self.task, tau, self.space.n_threads, self.keeps, step)
         return _smoothed_rows(self.space.each(work, scores, self.examples, along), None, tau)
 
     def total(self, scores: Parts, tau: float, shift: float) -> float:
-        """Σ of the residuals at scores that are all higher by ``shift``."""
+        """Return Σ of the residuals at the scores plus ``shift``."""
         work = partial(_total, self.task, tau, self.space.n_threads, shift)
         return float(_added(self.space.each(work, scores, self.examples)))
 
     def slope(
         self, scores: Parts, tau: float, by_sign: bool, known: SmoothedRows | None, near: Near | None = None
     ) -> tuple[SmoothedRows, Slope]:
-        """Smoothed losses at scores, unless they are known, and sums of the residuals: of those above and below 0 apart
-        where asked for; takes the rows that are wanted next.
+        """Compute the smoothed losses at scores, unless they are given, and sums of the residuals, on request apart for
+        those above and below 0; copy the rows that the next direction needs.
         """
         work = partial(_slope, self.task, tau, by_sign, self.keeps)
         kept, own = self._nothing if known is None else known.kept, self._nothing if near is None else near.own
@@ -158,7 +158,7 @@ class RowPasses:
         return smoothed, Slope(float(product), self.space.coordinates_of_sums(sums, totals), totals, largest, taken)
 
     def largest(self, smoothed: SmoothedRows) -> float:
-        """The largest curvature of a row."""
+        """Return the largest curvature of a row."""
         if smoothed.largest is not None:
             return smoothed.largest
         work = partial(_largest, self.task, smoothed.tau)
@@ -166,7 +166,7 @@ class RowPasses:
         return found
 
     def near_margin(self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator) -> Near:
-        """Rows whose curvature is above the least, drawn from these where they are more than ``limit``."""
+        """Return the rows whose curvature is above ``least``, or a sample if they are more than ``limit``."""
         if len(self.starts) == 1 and not self.space.is_remote:
             return self._near_in_one_part(smoothed, least, limit, rng)
         of = smoothed.scores, self.examples, smoothed.kept
@@ -183,7 +183,7 @@ class RowPasses:
         return Near(n, index, np.concatenate(curvature), share, places)
 
     def _near_in_one_part(self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator) -> Near:
-        """`near_margin` in one look at the rows, where counting them apart would take longer than that."""
+        """Return `near_margin` from one pass, where counting the rows first would take longer."""
         own = _again(self.task, smoothed.tau, smoothed.scores[0], self.examples[0], smoothed.kept[0])
         rows = np.flatnonzero(_sizes(own) > least)
         n = len(rows)
@@ -192,7 +192,7 @@ class RowPasses:
         return Near(n, rows, own.curvature[rows], None if own.share is None else own.share[rows], [rows])
 
     def error(self, scores: Parts) -> float:
-        """The task's error of what the scores predict."""
+        """Return the task's error of the predictions that the scores give."""
         found = self.space.each(partial(_error, self.task), scores, self.examples)
         if len(found) == 1:
             value: float = found[0][0]
@@ -201,16 +201,16 @@ class RowPasses:
         return float(errors @ weights / weights.sum())
 
     def residual(self, smoothed: SmoothedRows) -> Array:
-        """The residuals of all rows in one array."""
+        """Return the residuals of all rows in one array."""
         work = partial(_residual, self.task, smoothed.tau)
         return _joined(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
 
     def joined(self, scores: Parts) -> Array:
-        """Scores of all rows in one array."""
+        """Join scores of all rows to one array."""
         return _joined(self.space.each(_same, scores))
 
     def parted(self, scores: Array) -> Parts:
-        """Scores of all rows, in parts."""
+        """Split scores of all rows into parts."""
         return self.space.place([np.ascontiguousarray(part) for part in np.split(scores, self.starts[1:])])
 
     @property
@@ -253,14 +253,14 @@ def _smoothed_sums_along(
 
 
 def _sums_of(smoothed: Smoothed, along: Array | None, keep: bool) -> tuple[list[float], float | None, Smoothed | None]:
-    """Sums, and either the smoothed losses themselves or what else will be asked of them."""
+    """Return the sums, and either the smoothed losses themselves or their largest curvature."""
     product = 0.0 if along is None else _product(smoothed.residual, along)
     sums = [smoothed.loss, smoothed.value, *smoothed.dual, product]
     return (sums, None, smoothed) if keep else (sums, _largest_of(smoothed), None)
 
 
 def _product(a: Array, b: Array) -> float:
-    """Σ a b, without BLAS, whose sums depend on the processor more than SLIMSVM_ISA says."""
+    """Return Σ a b without BLAS, whose sums depend on the processor beyond what SLIMSVM_ISA fixes."""
     return float((a * b).sum())
 
 
@@ -297,7 +297,7 @@ def _largest(task: Task, tau: float, scores: Array, examples: Examples, kept: Sm
 def _again(
     task: Task, tau: float, scores: Array, examples: Examples, kept: Smoothed | None, n_threads: int = 1
 ) -> Smoothed:
-    """The smoothed losses, as they were kept or made again."""
+    """Return the smoothed losses that were kept, or compute them again."""
     return task.smooth(scores, tau, examples, n_threads) if kept is None else kept
 
 
@@ -306,7 +306,7 @@ def _largest_of(smoothed: Smoothed) -> float:
 
 
 def _sizes(smoothed: Smoothed) -> Array:
-    """The rows' curvatures, of several outputs together."""
+    """Return each row's curvature, summed over several outputs."""
     curvature = smoothed.curvature
     return curvature[:, 0] if curvature.shape[1] == 1 else curvature.sum(axis=1)
 
@@ -332,7 +332,7 @@ def _residual(task: Task, tau: float, scores: Array, examples: Examples, kept: S
 
 
 def _smoothed_rows(found: list[Any], scores: Parts, tau: float) -> SmoothedRows:
-    """Of the sums of the parts, and what is kept of them."""
+    """Return the smoothed rows made of the parts' sums and what was kept."""
     sums, sizes, kept = zip(*found)
     loss, value, dual, rest, product = _added([np.array(own) for own in sums]).tolist()
     largest = None if None in sizes else max(sizes)
@@ -340,7 +340,7 @@ def _smoothed_rows(found: list[Any], scores: Parts, tau: float) -> SmoothedRows:
 
 
 def _added(parts: Parts) -> Any:
-    """The sum of parts, in their order."""
+    """Return the sum of the parts, added in their order."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part

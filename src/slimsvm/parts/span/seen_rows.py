@@ -1,4 +1,4 @@
-"""Rows as a subspace sees them, a part at a time, in its own process or in another."""
+"""Rows seen from a subspace, one part at a time, in this process or in another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray
 
 
 class Seen(ABC):
-    """A part of the rows as a subspace sees them.
+    """A part of the rows, with kernel values to the vectors of a subspace.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Seen(ABC):
 
     @abstractmethod
     def pieces(self) -> Iterator[tuple[int, int, Array]]:
-        """Kernel values with the kept vectors, in pieces of rows."""
+        """Yield kernel values with the kept vectors, in pieces of rows."""
 
     def multiply(self, coef: Array, out: Array) -> None:
         """Set out (n, m) to the kernel values' product with coef (r, m), in float64."""
@@ -40,11 +40,11 @@ class Seen(ABC):
 
     @abstractmethod
     def take(self, index: Array) -> Block:
-        """The rows themselves, those at ``index`` of this part."""
+        """Return the rows at ``index`` of this part."""
 
     def transposed(self, v: Array, chosen: Array | None = None) -> tuple[Array, list[Block]]:
-        """The product (r, m) of the kernel values, transposed, with v (n, m), in float64; and the chosen rows, whose
-        numbers rise, each taken while those about it are being read.
+        """Return the product (r, m) of the transposed kernel values with v (n, m), in float64, and the chosen rows
+        (ascending numbers), each copied while its neighbours are being read.
         """
         out, v, taken = np.zeros((self.rank, v.shape[1])), np.ascontiguousarray(v), []
         for lo, hi, values in self.pieces():
@@ -55,7 +55,7 @@ class Seen(ABC):
 
 
 class SeenHere(Seen):
-    """Rows lo, …, hi − 1 of a `whitened_span.Subspace` in this process."""
+    """The rows lo, …, hi − 1 of a `whitened_span.Subspace` in this process."""
 
     def __init__(self, space: Any, lo: int, hi: int):
         self._space, self._bounds = space, (lo, hi)
@@ -75,7 +75,7 @@ class SeenHere(Seen):
 
 @dataclass(frozen=True)
 class Span:
-    """What another process needs to see rows as a subspace does, in pieces of ``block_rows`` rows."""
+    """The data that another process needs to see rows as a subspace does, in pieces of ``block_rows`` rows."""
 
     kernel: Kernel
     basis: Any
@@ -85,7 +85,7 @@ class Span:
 
 
 class SeenElsewhere(Seen):
-    """A part of the rows in another process than the subspace, by one thread."""
+    """A part of the rows in another process than the subspace. It uses one thread."""
 
     def __init__(self, span: Span, rows: Rows):
         self._rows = KernelRows(span.kernel, rows, dtype=span.dtype, n_jobs=1, memory_limit=0, centre=span.centre)
@@ -93,8 +93,8 @@ class SeenElsewhere(Seen):
         self.n_rows, self.rank, self.n_threads = rows.n_rows, len(self._points), 1
 
     def pieces(self) -> Iterator[tuple[int, int, Array]]:
-        """Yield the rows piece by piece, all in the same memory, since workers of Dask give it back to the system at
-        once, and new memory takes longer than the values.
+        """Yield the rows piece by piece, all in the same memory: Dask's workers return memory to the system at once,
+        and new memory takes longer than the values.
         """
         size = min(self.n_rows, self._block_rows if self.rank else self.n_rows)
         values = _memory(size * self.rank, self._rows.dtype).reshape(size, self.rank)
@@ -111,7 +111,7 @@ _of_thread = threading.local()
 
 
 def _memory(n: int, dtype: Any) -> Array:
-    """Room for n numbers, that which this thread had for the part before where that is enough."""
+    """Return room for n numbers, in this thread's memory of the part before if that is large enough."""
     n_bytes = n * np.dtype(dtype).itemsize
     if len(getattr(_of_thread, "memory", ())) < n_bytes:
         _of_thread.memory = np.empty(n_bytes, np.uint8)
@@ -120,5 +120,5 @@ def _memory(n: int, dtype: Any) -> Array:
 
 
 def seen_elsewhere(function: Callable[..., Any], span: Span, rows: Rows, *own: Any) -> Any:
-    """function(seen, *own) of a part of the rows."""
+    """Call function(seen, *own) on a part of the rows."""
     return function(SeenElsewhere(span, rows), *own)

@@ -47,7 +47,7 @@ MAX_TRIALS = 20
 
 @dataclass(frozen=True)
 class NewtonSettings:
-    """How Newton's method goes from τ to τ, from a sample to all rows and from C to C.
+    """Settings of how Newton's method goes from τ to τ, from a sample to all rows and from C to C.
 
     docs/experiments/newton_in_a_fixed_basis.md settles the second values of the pairs (gaps of 1e-10), effort and the
     C; the others were chosen, not measured.
@@ -93,7 +93,7 @@ class NewtonSettings:
 
 @dataclass(frozen=True)
 class Point:
-    """Coordinates u (r + 1, m) with the intercept last, and the scores of the rows in parts."""
+    """A point: coordinates u (r + 1, m) with the intercept last, and the scores of the rows in parts."""
 
     u: Array
     scores: Parts
@@ -101,7 +101,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Values:
-    """What is known at a point for one τ; ``draw`` are the rows of the next direction, where a pass took them."""
+    """The values at a point for one τ; ``draw`` has the rows of the next direction, if a pass copied them."""
 
     smoothed: SmoothedRows
     gradient: Array
@@ -173,7 +173,7 @@ class ConvexFinish:
         self._enter(u, own.first_tau if start is None else own.next_tau)
 
     def _see(self, space: Subspace, examples: Examples) -> None:
-        """Work on these rows from now on."""
+        """Use these rows from now on."""
         self.space, self.examples = space, examples
         self.passes = self._passes(space, examples)
 
@@ -181,26 +181,26 @@ class ConvexFinish:
         return RowPasses(space, self.problem.task, examples, self.settings.kept_rows)
 
     def training_error(self) -> float:
-        """The task's error of what the best point predicts for the present rows."""
+        """Return the task's error of the best point's predictions for the present rows."""
         return self.passes.error(self.best.found.scores)
 
     def loss_at(self, u: Array) -> float:
-        """Σ ω_e ℓ_e of all rows at a point."""
+        """Return Σ ω_e ℓ_e of all rows at a point."""
         passes = self._passes(self.whole, self.problem.examples)
         return passes.smooth(passes.times(u), self.tau).loss
 
     @property
     def on_sample(self) -> bool:
-        """Whether the steps are still taken on a sample of the rows."""
+        """Return whether steps are still taken on a sample of the rows."""
         return self.space is not self.whole
 
     @property
     def on_the_way(self) -> bool:
-        """Whether the steps are still taken on a sample of the rows or at a lower C."""
+        """Return whether steps are still taken on a sample of the rows or at a lower C."""
         return self.on_sample or len(self.values_of_C) > 0
 
     def step(self) -> dict[str, Any]:
-        """One Newton step and what is known after it: objective and bound only at the problem's C on all rows."""
+        """Take one Newton step; it knows objective and bound only at the problem's C on all rows."""
         if not self.converged:
             self._move()
         if self.converged and self.on_the_way:
@@ -215,7 +215,7 @@ class ConvexFinish:
         }
 
     def go_on(self) -> None:
-        """Go on from the best point on all rows, or at the next C."""
+        """Go on from the best point to all rows, or to the next C."""
         if self.on_sample:
             self._see(self.whole, self.problem.examples)
             self._enter(self.best.found.u, self.settings.next_tau)
@@ -226,13 +226,15 @@ class ConvexFinish:
             self._judge(max(bound, self.bound))
 
     def arrive(self) -> None:
-        """Go on from the best point on all rows and at the problem's C at once."""
+        """Go on from the best point to all rows and the problem's C at once."""
         del self.values_of_C[:-1]
         while self.on_the_way:
             self.go_on()
 
     def halfway(self) -> dict[str, Any] | None:
-        """Arrays from which `ConvexFinish` goes on as if nothing had been; None while steps are taken on a sample."""
+        """Return a checkpoint as arrays, from which `ConvexFinish` goes on to the same bits; None during steps on a
+        sample.
+        """
         if self.on_sample:
             return None
         best, values, smoothed = self.best.found, self.values, self.values.smoothed
@@ -255,7 +257,7 @@ class ConvexFinish:
         }
 
     def _go_back(self, halfway: dict[str, Any]) -> None:
-        """Be where another run was."""
+        """Restore a checkpoint."""
         C, kept_tau, self.tau, self.effort, self.decrement, self.bound, objective = halfway["numbers"].tolist()
         n_values, self.idle, self.n_steps, converged = halfway["counts"].tolist()
         self.problem = replace(self.problem, C=C)
@@ -271,12 +273,12 @@ class ConvexFinish:
         self.values = Values(smoothed, halfway["gradient"], *halfway["values"].tolist())
 
     def _judge(self, bound: float) -> None:
-        """Take the bound, and see whether the present rows are done with."""
+        """Raise the bound, and check whether the present rows are solved."""
         self.bound = bound
         self.converged = self.best.objective - bound <= self.tolerance() or self.idle >= self.settings.stalled_steps
 
     def _enter(self, u: Array, share: float) -> None:
-        """Start at u on the present rows, with a τ that is a share of the mean loss there, or that of the C before."""
+        """Start at u on the present rows, with τ a share of the mean loss there, or the τ of the C before."""
         own, self.point = self.settings, Point(u, self.passes.times(u))
         self.best = Best(np.inf, self.point)
         self.bound, self.converged, self.idle, self.n_steps = -np.inf, False, 0, 0
@@ -298,7 +300,7 @@ class ConvexFinish:
         self.idle = 0
 
     def _move(self) -> None:
-        """Newton's direction, a line search on the smoothed objective, and τ for the next step."""
+        """Take a step in Newton's direction with a line search on the smoothed objective, and choose the next τ."""
         now, own = self.values, self.settings
         du = self._direction()
         along = Point(du, self.passes.times(du))
@@ -324,7 +326,7 @@ class ConvexFinish:
         return EXACT if self.thorough else CHEAP
 
     def _direction(self) -> Array:
-        """Newton's direction, of the rows that the last pass took, where it did."""
+        """Return Newton's direction; its rows are those that the last pass copied, if it did."""
         now, how = self.values, (self._accuracy, self.effort)
         if now.draw is None:
             draw = draw_rows(self.passes, now.smoothed, now.largest, self.rng, *how)
@@ -334,13 +336,13 @@ class ConvexFinish:
         return direction(self.passes, draw, now.gradient, self.problem.C, self.penalty, *how)
 
     def tolerance(self) -> float:
-        """The gap at which the present rows are done with."""
+        """Return the gap at which the present rows are solved."""
         if self.on_the_way:
             return self.settings.first_tolerance * abs(self.best.objective)
         return min(self.tol, self.tol_relative * abs(self.best.objective) if np.isfinite(self.tol_relative) else np.inf)
 
     def _search(self, along: Point, decrement: float) -> tuple[Point, SmoothedRows | None]:
-        """Where the smoothed objective's slope is small, and the loss there."""
+        """Return a point along a direction where the smoothed objective's slope is small, and the loss there."""
         there, smoothed = 0.0, self.values.smoothed
 
         def slope(step: float) -> float:
@@ -366,12 +368,12 @@ class ConvexFinish:
         return self._at(bracket.low, along), None
 
     def _at(self, step: float, along: Point) -> Point:
-        """The point ``step`` times ``along`` away."""
+        """Return the point plus ``step`` times ``along``."""
         scores = self.passes.at(self.point.scores, step, along.scores)
         return Point(self.point.u + step * along.u, scores)
 
     def _evaluate(self, smoothed: SmoothedRows | None = None) -> None:
-        """Values at the present point and τ, where the loss may be known; the best so far."""
+        """Compute the values at the present point and τ, from the loss if it is given; update the best point."""
         if self.free:
             self._balance()
             smoothed = None
@@ -430,7 +432,7 @@ class ConvexFinish:
 
 
 def values_up_to(C: float, settings: NewtonSettings) -> list[float]:
-    """Values of C to solve for one after the other, the last one C."""
+    """Return the values of C to solve for one after the other; the last one is C."""
     values = [settings.first_C]
     while values[-1] < C:
         values.append(settings.C_factor * values[-1])
@@ -438,7 +440,7 @@ def values_up_to(C: float, settings: NewtonSettings) -> list[float]:
 
 
 def balanced(slope: Slope, dual: tuple[float, float]) -> tuple[Array, float]:
-    """Coordinates of residuals whose positive and negative parts cancel, by shrinking the heavier part, and their
+    """Return the coordinates of residuals, with the heavier sign scaled down so that both cancel, and their
     constant.
     """
     sums = float(slope.totals[0]), -float(slope.totals[1])
@@ -449,7 +451,7 @@ def balanced(slope: Slope, dual: tuple[float, float]) -> tuple[Array, float]:
 
 
 def sampled(examples: Examples, index: Array) -> Examples:
-    """Some of the examples, weighted so that they stand for all."""
+    """Return some of the examples, weighted so that they stand for all."""
     part = examples.take(index)
     return replace(part, weights=part.weights * (examples.total_weight / part.total_weight))
 
@@ -514,5 +516,5 @@ def fit_coefficients(
 
 
 def subspace(problem: Problem, kernel_rows: KernelRows, basis: Any) -> Subspace:
-    """The span of a basis with what the problem allows of memory and asks of the intercept."""
+    """Return the span of a basis, with the memory that the problem allows and the intercept that it asks for."""
     return Subspace(kernel_rows, basis, 0.0 if problem.intercept == "none" else 1.0, problem.memory_limit // 2)

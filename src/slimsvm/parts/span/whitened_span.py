@@ -73,7 +73,7 @@ class Coefficients:
 
 
 class Subspace:
-    """Span of the basis vectors, as far as they are independent, with rows seen from it.
+    """The span of the basis vectors that are independent, with whitened coordinates of the rows.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Subspace:
             )
 
     def restricted(self, index: Array) -> Subspace:
-        """The same span seen from some of the rows only; their kernel values are kept."""
+        """Return the same span over some of the rows only; their kernel values are stored."""
         part = object.__new__(Subspace)
         part.__dict__.update(self.__dict__)
         part.n_rows, part._index = len(index), index
@@ -123,19 +123,21 @@ class Subspace:
         return part
 
     def coefficients(self, u: Array) -> tuple[Array, Array]:
-        """Coefficients (k, m) of all basis vectors (0 for those left out) and intercept (m,) of u (r + 1, m)."""
+        """Return coefficients (k, m) of all basis vectors (0 for those left out) and intercept (m,) for u (r + 1,
+        m).
+        """
         coef = np.zeros((self.n_vectors, u.shape[1]))
         coef[self.kept] = self._to_coef @ u[:-1]
         return coef, self.constant * u[-1]
 
     def coordinates(self, coef: Array, intercept: Array) -> Array:
-        """Coordinates u (r + 1, m) of Σ_j coef_j φ(b_j) and intercept; coefficients of vectors left out are ignored."""
+        """Return u (r + 1, m) for Σ_j coef_j φ(b_j) and an intercept; coefficients of vectors left out are ignored."""
         own = coef[self.kept]
         own = solve_triangular(self._to_coef, own, lower=False) if len(own) else own
         return np.vstack([own, self.constant * intercept])
 
     def times(self, u: Array) -> Array:
-        """Z u (n, m) in float64, of u (r + 1, m)."""
+        """Return Z u (n, m) in float64, for u (r + 1, m)."""
         coef = np.ascontiguousarray(self._to_coef @ u[:-1])
         out = np.empty((self.n_rows, u.shape[1]))
         for lo, hi, values in self._blocks():
@@ -144,7 +146,7 @@ class Subspace:
         return out
 
     def transposed(self, v: Array) -> Array:
-        """Zᵀ v (r + 1, m) in float64, of v (n, m)."""
+        """Return Zᵀ v (r + 1, m) in float64, for v (n, m)."""
         out, v = np.zeros((self.rank, v.shape[1])), np.ascontiguousarray(v)
         for lo, hi, values in self._blocks():
             add_transposed(values[:, : self.rank], v[lo:hi], out, self.n_threads)
@@ -163,16 +165,16 @@ class Subspace:
         return self._index is None and self.kernel_rows.rows.is_remote
 
     def parts(self) -> list[tuple[int, int]]:
-        """Bounds of the parts that sums are made in."""
+        """Return the bounds of the parts that sums are made in."""
         return parts_of(self.n_rows)
 
     def place(self, items: list[Any]) -> Any:
-        """Something of each part brought to where the part is worked on."""
+        """Move each part's item to where the part is."""
         rows: Any = self.kernel_rows.rows
         return rows.place(items) if self.is_remote else items
 
     def map(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
-        """function(seen, *own) for each part of the rows as they are `Seen` from here, with its own items.
+        """Return function(seen, *own) for each part of the rows as `Seen` from here, with the part's own items.
 
         ``keep`` leaves the results where they are made.
         """
@@ -183,22 +185,22 @@ class Subspace:
         return [function(SeenHere(self, lo, hi), *own) for (lo, hi), *own in zip(self.parts(), *items, strict=True)]
 
     def each(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
-        """function(*own) for the items of each part, whose rows are not looked at."""
+        """Return function(*own) for each part's items, without its rows."""
         if self.is_remote:
             rows: Any = self.kernel_rows.rows
             return rows.each(function, *items, keep=keep)
         return [function(*own) for own in zip(*items, strict=True)]
 
     def product_form(self, u: Array) -> tuple[Array, Array]:
-        """Coefficients (r, m) of kernel values and constant (m,) that make Z u of u (r + 1, m)."""
+        """Return coefficients (r, m) of kernel values and a constant (m,) that give Z u for u (r + 1, m)."""
         return np.ascontiguousarray(self._to_coef @ u[:-1]), self.constant * u[-1]
 
     def coordinates_of_sums(self, sums: Array, totals: Array) -> Array:
-        """Zᵀ v (r + 1, m) of the products (r, m) of kernel values with v, and of the sums (m,) of v."""
+        """Return Zᵀ v (r + 1, m) from the products (r, m) of kernel values with v and the sums (m,) of v."""
         return np.vstack([self._to_coef.T @ sums, self.constant * totals])
 
     def pieces(self, lo: int, hi: int) -> Iterator[tuple[int, int, Array]]:
-        """Kernel values of the rows lo, …, hi − 1 in pieces, whose bounds are counted from lo.
+        """Yield kernel values of the rows lo, …, hi − 1 in pieces, whose bounds are counted from lo.
 
         A piece may be written over by the next.
         """
@@ -212,12 +214,12 @@ class Subspace:
 
     @made_once
     def _shared_span(self) -> Any:
-        """What others need to see their rows as this subspace does, brought to them once."""
+        """Return the data with which other processes see their rows as this subspace does, sent to them once."""
         seen, rows = self.kernel_rows, self.kernel_rows.rows
         return rows.share(Span(seen.kernel, self._kept_basis, seen.centre, seen.dtype, self.block_rows))  # type: ignore[attr-defined]
 
     def scores(self, u: Array) -> Array:
-        """What `times` computes, summed in the kernel's own precision: several times as fast."""
+        """Return what `times` computes, summed in the kernel's own precision, which is several times as fast."""
         coef = self._to_coef @ u[:-1]
         out = np.empty((self.n_rows, u.shape[1]))
         for lo, hi, values in self._blocks():
@@ -233,7 +235,7 @@ class Subspace:
         return out
 
     def coordinates_of(self, index: Array, v: Array) -> Array:
-        """What `transposed` computes (r + 1, m), of v (b, m) over some rows, summed in the kernel's own precision."""
+        """Return what `transposed` computes (r + 1, m), for v (b, m) over some rows, in the kernel's own precision."""
         out = np.zeros((self.rank, v.shape[1]))
         for start in range(0, len(index), self.chunk_rows):
             rows: Any = index[start : start + self.chunk_rows]
@@ -251,8 +253,8 @@ class Subspace:
         return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
 
     def whitened(self, index: Array, raw: Any = None) -> Array:
-        """Coordinates z of the rows at ``index`` and the constant, (b, r + 1), of the kernel's type; ``raw`` are these
-        rows, where a pass has taken them.
+        """Return coordinates z of the rows at ``index`` and the constant, (b, r + 1), of the kernel's type; ``raw`` has
+        these rows, if a pass copied them.
         """
         if raw is None and self.takes_on_the_way:
             raw = self.kernel_rows.rows.take(index, self.kernel_rows.rows.exact_dtype)
@@ -265,35 +267,35 @@ class Subspace:
         return out
 
     def gram(self, rows: Array, weights: Array) -> Array:
-        """Σ_i weights_i z_i z_iᵀ in float64 of whitened rows; the lower triangle is set."""
+        """Return Σ_i weights_i z_i z_iᵀ in float64 of whitened rows; only the lower triangle is set."""
         return squares(rows, weights, self.n_threads)
 
     def product(self, rows: Array, u: Array) -> Array:
-        """Whitened rows (b, r + 1) times u (r + 1, m), in float64."""
+        """Return whitened rows (b, r + 1) times u (r + 1, m), in float64."""
         out = np.empty((len(rows), u.shape[1]))
         multiply_wide(rows, np.ascontiguousarray(u), out, self.n_threads)
         return out
 
     def product_transposed(self, rows: Array, v: Array) -> Array:
-        """Σ_i z_i v_iᵀ (r + 1, m) of whitened rows, in float64."""
+        """Return Σ_i z_i v_iᵀ (r + 1, m) of whitened rows, in float64."""
         out = np.zeros((rows.shape[1], v.shape[1]))
         add_transposed(rows, np.ascontiguousarray(v), out, self.n_threads)
         return out
 
     @property
     def n_threads(self) -> int:
-        """Threads that products are shared by."""
+        """Return the number of threads that share products."""
         return self.kernel_rows.n_jobs
 
     def values(self, index: Array) -> Array:
-        """Kernel values (b, r) of the rows at ``index`` with the kept vectors."""
+        """Return kernel values (b, r) of the rows at ``index`` with the kept vectors."""
         if self._values is not None:
             found: Array = self._values[index]
             return found
         return self.kernel_rows.block(self._points, rows=index if self._index is None else self._index[index])
 
     def _values_of(self, raw: Any) -> Array:
-        """Kernel values (b, r) of raw rows with the kept vectors."""
+        """Return kernel values (b, r) of raw rows with the kept vectors."""
         seen = self.kernel_rows
         how: Any = {"dtype": seen.dtype, "n_jobs": seen.n_jobs, "counter": seen.counter, "centre": seen.centre}
         return KernelRows(seen.kernel, raw, memory_limit=0, **how).block(self._points)
@@ -307,17 +309,19 @@ class Subspace:
             yield lo, hi, self.kernel_rows.block(self._points, rows=(lo, hi))
 
     def _no_values(self, n: int) -> Array:
-        """Kernel values of n rows with no vectors."""
+        """Return an empty (n, 0) array of kernel values."""
         return np.empty((n, 0), self.kernel_rows.dtype)
 
     def _run(self, function: Callable[[int, int], None], n_tiles: int, work: int) -> None:
-        """A function of Python by threads, who are woken for it; ``work`` are multiplications of values in memory."""
+        """Run a Python function in threads, if ``work``, in multiplications of values in memory, is worth waking
+        them.
+        """
         threads = work // WORK_PER_THREAD
         run_tiles(function, n_tiles, max(1, min(self.kernel_rows.n_jobs, threads)))
 
 
 class GrowingSubspace(Subspace):
-    """Span of a basis that grows: nothing that was computed for the vectors there are is computed again.
+    """The span of a growing basis: values computed for earlier vectors are never computed again.
 
     Parameters
     ----------
@@ -347,7 +351,7 @@ class GrowingSubspace(Subspace):
             self._values = np.empty((self.n_rows, min(capacity, FIRST_COLUMNS)), kernel_rows.dtype)
 
     def whiten(self, values: Array) -> Array:
-        """Whitened coordinates (s, r) of vectors whose kernel values with the basis are (s, r)."""
+        """Return whitened coordinates (s, r) of vectors whose kernel values with the basis are (s, r)."""
         return solve_triangular(self.L, values.T, lower=True).T if self.rank else values
 
     def extend(self, vectors: Any) -> Array:
@@ -381,14 +385,14 @@ class GrowingSubspace(Subspace):
         return kept
 
     def values(self, index: Array) -> Array:
-        """Kernel values (b, r) of the rows at ``index``."""
+        """Return kernel values (b, r) of the rows at ``index``."""
         if self._values is not None:
             return self._values[index, : self.rank]
         return self.kernel_rows.block(self._points, rows=index) if self.rank else self._no_values(len(index))
 
 
 def _independent(gram: Array, z: Array, L: Array, to_coef: Array, tolerance: float) -> tuple[Array, Array, Array]:
-    """Those of some vectors that lie outside the span of others, and what they add to its factor L and to L⁻ᵀ.
+    """Return which of some vectors lie outside the span of others, and what they add to its factor L and to L⁻ᵀ.
 
     That is the corner of L, and the last columns of ``to_coef``; in the span the vectors have the coordinates z.
     """
@@ -423,7 +427,7 @@ def _independent(gram: Array, z: Array, L: Array, to_coef: Array, tolerance: flo
 
 
 def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
-    """Independent vectors by pivoted Cholesky of their matrix scaled to a unit diagonal, and L⁻ᵀ of what is kept."""
+    """Return independent vectors, by pivoted Cholesky of their matrix scaled to a unit diagonal, and L⁻ᵀ of these."""
     own = np.diagonal(gram)
     scale = np.where(own > 0, 1.0 / np.sqrt(np.where(own > 0, own, 1.0)), 0.0)
     factor, pivots, rank, _ = lapack.dpstrf(np.asfortranarray(gram * scale * scale[:, None]), tol=tolerance, lower=1)
@@ -434,5 +438,7 @@ def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
 
 
 def _multiple(n_rows: int) -> int:
-    """A block's rows: a multiple of what products are summed by, so that blocks leave no trace in the sums."""
+    """Return the rows of a block: a multiple of the unit in which products are summed, so that blocks do not change
+    sums.
+    """
     return max(SUM_ROWS, n_rows // SUM_ROWS * SUM_ROWS)
