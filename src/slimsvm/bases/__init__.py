@@ -12,7 +12,7 @@ __all__ = ["BASES", "RANK_TOLERANCE", "Basis", "IncompleteCholesky", "KMeans", "
 
 
 def get_basis(basis: str | Basis) -> Basis:
-    """Basis of a name, or the object itself.
+    """Return the basis of a name, or the object itself.
 
     Parameters
     ----------

@@ -61,12 +61,12 @@ class Basis(ABC):
         """
 
     def bytes_needed(self, kernel_rows: KernelRows, n_vectors: int) -> int:
-        """Memory that `choose` takes beyond the data and the vectors."""
+        """Return the memory that `choose` takes beyond the data and the vectors."""
         return 0
 
 
 def check_n_vectors(n_vectors: int) -> None:
-    """A basis has at least one vector."""
+    """Require at least one vector."""
     if n_vectors < 1:
         raise ValueError(f"n_vectors must be at least 1, found {n_vectors}")
 
@@ -157,7 +157,7 @@ class IncompleteCholesky(Basis):
             raise ValueError(f"sample_size must be at least 1, or None; found {self.sample_size!r}")
 
     def bytes_needed(self, kernel_rows, n_vectors) -> int:
-        """The factor of the sample takes n · min(n, n_vectors) numbers."""
+        """Return the memory of the sample's factor, n · min(n, n_vectors) numbers."""
         n = min(kernel_rows.n_rows, self.sample_size or kernel_rows.n_rows)
         return n * min(n, n_vectors) * kernel_rows.dtype.itemsize
 
@@ -170,7 +170,7 @@ class IncompleteCholesky(Basis):
         return pivots if rows is None else rows[pivots]
 
     def factorise(self, kernel_rows: KernelRows, n_vectors: int, rows: Array | None = None):
-        """Factor G of rank at most ``n_vectors``, with K ≈ GGᵀ.
+        """Compute a factor G of rank at most ``n_vectors``, with K ≈ GGᵀ.
 
         Parameters
         ----------

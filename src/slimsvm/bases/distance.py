@@ -32,7 +32,7 @@ JITTERS = {np.dtype(np.float64): (1e-13, 1e-11, 1e-9, 1e-7, 1e-5), np.dtype(np.f
 
 @dataclass(frozen=True)
 class DistanceSettings:
-    """What is computed and kept at a time. Chosen, not measured."""
+    """Settings of how much is computed and kept together. Chosen, not measured."""
 
     # Kernel values computed at a time, and bytes of them that the sums for β keep for the gradient.
     block_values: int = 1 << 22
@@ -44,7 +44,7 @@ USUAL = DistanceSettings()
 
 @dataclass(frozen=True)
 class Source:
-    """Rows that D sums over: what they are compared with, (n, m), and whether they count by their scores."""
+    """Rows that D sums over: the values they are compared with, (n, m), and whether they count by their scores."""
 
     kernel_rows: KernelRows
     target: Array
@@ -52,7 +52,7 @@ class Source:
 
 
 class Distance:
-    """D(b) between a model and the best one over the vectors b, and its gradient.
+    """The distance D(b) between a model and the best one over the vectors b, and its gradient.
 
     Parameters
     ----------
@@ -94,22 +94,22 @@ class Distance:
 
     @property
     def norm_squared(self) -> float:
-        """‖w‖² (NaN for the sigmoid kernel), computed when it is first asked for: of many vectors that takes long."""
+        """Return ‖w‖² (NaN for the sigmoid kernel), computed on first use: of many vectors that takes long."""
         if self._norm_squared is None:
             self._norm_squared = max(0.0, self.model.norm_squared(n_jobs=self.own.kernel_rows.n_jobs))
         return self._norm_squared
 
     @property
     def total(self) -> float:
-        """D of the model without vectors."""
+        """Return D of the model without vectors."""
         return self._scored + (self.norm_weight * self.norm_squared if self.norm_weight else 0.0)
 
     def coefficients(self, basis: Any) -> Array:
-        """Best coefficients (k, m) over the vectors."""
+        """Return the best coefficients (k, m) over the vectors."""
         return self._solve(basis, {})[0]
 
     def value_and_gradient(self, basis: Array) -> tuple[float, Array]:
-        """D and its gradient (k, d) in the vectors."""
+        """Return D and its gradient (k, d) in the vectors."""
         kept: dict[int, list] = {}
         gram = between(self.own.kernel_rows, basis) if self.norm_weight else None
         beta, less = self._solve(basis, kept, gram)
@@ -129,7 +129,9 @@ class Distance:
         return self.total - less, 2.0 * folding.metric * gradient
 
     def parts(self, basis: Any, beta: Array) -> tuple[float, float]:
-        """Root mean squared difference of the scores (0 without rows), and ‖w − ŵ‖ (NaN for the sigmoid kernel)."""
+        """Return the root mean squared difference of the scores (0 without rows), and ‖w − ŵ‖ (NaN for the sigmoid
+        kernel).
+        """
         cross, squares, n = 0.0, 0.0, 1
         for source in self.sources:
             for rows, values in self._blocks(source, basis, {}):
@@ -153,7 +155,8 @@ class Distance:
         return 1.0 / len(source.target) if source.is_scored else self.norm_weight
 
     def _solve(self, basis: Any, kept: dict[int, list], gram: Array | None = None) -> tuple[Array, float]:
-        """β, and by how much D is less than without vectors; kernel values that fit are put into ``kept``.
+        """Solve for β; return it and how far D falls below that of no vectors. Kernel values that fit are put into
+        ``kept``.
 
         ``gram`` has the kernel values between the vectors, where they are known.
         """
@@ -182,7 +185,7 @@ class Distance:
         return beta, float(np.sum(beta * T))
 
     def _solve_scaled(self, H: Array, T: Array) -> Array:
-        """H⁻¹ T with as little on the diagonal as is needed, which is never less than in an earlier call."""
+        """Solve H⁻¹ T, adding as little to the diagonal as is needed, but never less than in an earlier call."""
         diagonal = H.flat[:: len(H) + 1].copy()
         while self._jitters:
             H.flat[:: len(H) + 1] = diagonal + self._jitters[0]
@@ -199,7 +202,7 @@ class Distance:
     def _blocks(
         self, source: Source, basis: Any, kept: dict[int, list], keep: bool = False
     ) -> Iterator[tuple[slice, Array]]:
-        """Rows of a source with their kernel values (b, k), read from ``kept`` where they are there."""
+        """Yield rows of a source with their kernel values (b, k), read from ``kept`` if they are there."""
         key, kernel_rows = id(source), source.kernel_rows
         if key in kept:
             yield from kept[key]
@@ -245,7 +248,7 @@ class Distance:
 
 
 def _mean_square(model: KernelExpansion) -> float:
-    """Mean of k(x, x) over the model's vectors: what one unit of ‖w‖² can be in a squared score."""
+    """Return the mean of k(x, x) over the model's vectors, which bounds how much ‖w‖² = 1 adds to a squared score."""
     mean = float(np.mean(model.kernel.diag(model.basis)))
     return mean if mean > 0 else 1.0
 

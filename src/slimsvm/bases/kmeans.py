@@ -1,4 +1,4 @@
-"""Centres of k-means clusters."""
+"""Bases of k-means centres."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ class KMeans(Basis):
 
 
 def _scale(kernel_rows: KernelRows) -> Array | None:
-    """Factors of the features that make the kernel's distances Euclidean; None where all are alike."""
+    """Return factors of the features that make the kernel's distances Euclidean; None if all are equal."""
     kernel = kernel_rows.kernel
     return np.sqrt(kernel.gamma) if kernel.has_metric and np.ndim(kernel.gamma) else None
 
 
 def _near_and_far(block: Any, near: Array, k: int, scale: Array | None, seed: int) -> list[Any]:
-    """At most k centres, shared out to near and far rows by their numbers. Single far rows, each a cluster of its own,
-    get none.
+    """Return at most k centres, shared between near and far rows by their numbers. Single far rows, each a cluster of
+    its own, get none.
     """
     if near.all():
         return [_centres(block, k, scale, seed)]
@@ -122,7 +122,7 @@ def _near_and_far(block: Any, near: Array, k: int, scale: Array | None, seed: in
 
 
 def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:
-    """At most k distinct centres of a block's rows, of the block's kind."""
+    """Return at most k distinct centres of a block's rows, of the block's kind."""
     sparse = is_sparse(block)
     distinct = {content: row for row, content in enumerate(contents(block))}
     if len(distinct) <= k:
@@ -136,7 +136,7 @@ def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:
 
 
 def _of_all(block: Any, k: int, seed: int) -> Array:
-    """Distinct centres by Lloyd's algorithm, from rows that k-means++ draws."""
+    """Find distinct centres by Lloyd's algorithm, from rows that k-means++ draws."""
     rng = np.random.default_rng(seed)
     n = block.shape[0]
     squares = (
@@ -158,7 +158,7 @@ def _of_all(block: Any, k: int, seed: int) -> Array:
 
 
 def _nearest(block: Any, centres: Array) -> Array:
-    """The nearest centre of every row."""
+    """Return the nearest centre of every row."""
     norms, columns = np.einsum("ij,ij->i", centres, centres), np.ascontiguousarray(centres.T)
     nearest = np.empty(block.shape[0], np.intp)
     for part in in_pieces(block.shape[0], max(1, DISTANCE_WORK // max(1, centres.size))):
@@ -168,8 +168,8 @@ def _nearest(block: Any, centres: Array) -> Array:
 
 
 def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -> Array:
-    """k-means++: rows drawn one after another, each by its squared distance from the nearest of those before; of a few
-    drawn at a time the one that leaves the least.
+    """Draw rows by k-means++: one after another, by its squared distance from the nearest of those before; of a few
+    candidates it takes the one that leaves the least.
     """
     n, n_drawn = block.shape[0], 2 + int(np.log(k))
     chosen: list[int] = []
@@ -193,7 +193,7 @@ def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -
 
 
 def _of_batches(block: Any, k: int, seed: int) -> Array:
-    """Distinct centres of many rows by mini-batches."""
+    """Find distinct centres of many rows by mini-batches."""
     from sklearn.cluster import MiniBatchKMeans  # 0.04 s: only where there are many rows
     from sklearn.exceptions import ConvergenceWarning
 
@@ -210,26 +210,26 @@ def _of_batches(block: Any, k: int, seed: int) -> Array:
 
 
 class Timed(np.random.RandomState):
-    """Random numbers that scikit-learn draws for each first centre and for each batch, after a look at the clock."""
+    """A random generator for scikit-learn that checks the time limit before each first centre and each batch."""
 
     def uniform(self, *args: Any, **options: Any) -> Any:
-        """Numbers that a first centre is drawn by."""
+        """Draw the numbers that choose a first centre."""
         check_time()
         return super().uniform(*args, **options)
 
     def choice(self, *args: Any, **options: Any) -> Any:
-        """The rows of a batch."""
+        """Draw the rows of a batch."""
         check_time()
         return super().choice(*args, **options)
 
     def randint(self, *args: Any, **options: Any) -> Any:
-        """Those of scikit-learn 1.6."""
+        """Draw the rows of a batch as scikit-learn 1.6 does."""
         check_time()
         return super().randint(*args, **options)
 
 
 def _distinct(centres: Array) -> Array:
-    """Distinct centres in the order of their numbers: `numpy.unique` takes seconds where there are many features."""
+    """Return distinct centres in the order of their numbers; `numpy.unique` takes seconds with many features."""
     bits = (centres + 0.0).view(np.int64)  # no -0
     keys = np.where(bits < 0, ~bits, bits ^ np.iinfo(np.int64).min).astype(">i8")  # bytes in the order of the numbers
     places = {row.tobytes(): place for place, row in enumerate(keys)}

@@ -46,18 +46,18 @@ PICKS_PER_MICROSECOND = 2_000
 
 @dataclass(frozen=True)
 class Candidates:
-    """Raw vectors (s, d) with their ρ (s, m), and coordinates (s, k) in the span of the basis where they count."""
+    """Raw vectors (s, d) with their ρ (s, m), and coordinates (s, k) in the span of the basis if these count."""
 
     vectors: Any
     rho: Array
     z: Array | None
 
     def taken(self, chosen: Array) -> Candidates:
-        """Some of them."""
+        """Return some of the candidates."""
         return Candidates(self.vectors[chosen], self.rho[chosen], None if self.z is None else self.z[chosen])
 
     def beside(self, others: Candidates) -> Candidates:
-        """These and others of the same residual, dense."""
+        """Return these and others of the same residual, dense."""
         z = None if self.z is None or others.z is None else np.concatenate([self.z, others.z])
         vectors, rho = ([a, b] for a, b in ((self.vectors, others.vectors), (self.rho, others.rho)))
         return Candidates(np.concatenate(vectors), np.concatenate(rho), z)
@@ -65,7 +65,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Residual:
-    """r_c = Σ_l coef_lc φ(x_{rows_l}) + Σ_j basis_coef_jc φ(b_j).
+    """The residual r_c = Σ_l coef_lc φ(x_{rows_l}) + Σ_j basis_coef_jc φ(b_j).
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ class Residual:
     flat: bool = False
 
     def admitted(self, vectors: Any) -> Any:
-        """Raw vectors (s, d) as they may stand in the basis."""
+        """Return raw vectors (s, d) in the form that the basis can hold."""
         if self.flat:
             vectors[:, -1] = 0.0
         return vectors
 
     def at(self, vectors: Any) -> Candidates:
-        """ρ at raw vectors (s, d), over all terms in the fit's precision, and where they are."""
+        """Compute ρ at raw vectors (s, d), over all terms in the fit's precision; return the vectors with it."""
         block = self.kernel_rows.block(self.kernel_rows.points_of(vectors), rows=self.rows)
         rho, z = (block.T @ self.coef.astype(block.dtype)).astype(np.float64), None
         if self.basis is not None:
@@ -105,13 +105,13 @@ class Residual:
         return Candidates(vectors, rho, z)
 
     def value(self, vectors: Any) -> Array:
-        """Value of each of some vectors (s, d)."""
+        """Return the value of each of some vectors (s, d)."""
         rho, own = self.at(vectors).rho, squared_lengths(self.kernel_rows, vectors)
         total = np.sum(rho**2, axis=1)
         return np.divide(total, own, out=np.zeros_like(total), where=own > 0)
 
     def best(self, candidates: Candidates, n: int) -> Candidates:
-        """Up to n of some candidates, each the best after those before it; all explain some."""
+        """Return up to n candidates, each the best after those before it; all of them explain something."""
         vectors, z = candidates.vectors, candidates.z
         own = squared_lengths(self.kernel_rows, vectors)
         gram = between(self.kernel_rows, vectors)
@@ -121,7 +121,7 @@ class Residual:
         return candidates.taken(greedy_picks(candidates.rho, gram, own, tolerance, n))
 
     def sample(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Rows and coefficients of the expansion over rows, or of an unbiased sample where it is long."""
+        """Return rows and coefficients of the expansion over rows, or of an unbiased sample if it is long."""
         if len(self.rows) <= MAX_TERMS:
             return self.rows, self.coef
         size = np.abs(self.coef).sum(axis=1)
@@ -129,7 +129,7 @@ class Residual:
         return self.rows[drawn], self.coef[drawn] * (size.sum() / (MAX_TERMS * size[drawn]))[:, None]
 
     def terms(self, rng: np.random.Generator) -> list[tuple[Any, Array]]:
-        """(vectors, coefficients) of the sampled expansion over rows, and of the basis."""
+        """Return (vectors, coefficients) of the sampled expansion over rows, and of the basis."""
         rows, coef = self.sample(rng)
         parts: list[tuple[Any, Array]] = [(self.kernel_rows.rows.take(rows, np.float64), coef)]
         if self.basis is not None:
@@ -137,7 +137,8 @@ class Residual:
         return parts
 
     def squared_norm(self, projected: float) -> float:
-        """‖r‖² where r is orthogonal to the basis and the part within it has the squared length ``projected``.
+        """Return ‖r‖², given that r is orthogonal to the basis and its part within it has the squared length
+        ``projected``.
 
         Costs as many kernel values as the expansion has pairs of rows.
         """
@@ -147,7 +148,7 @@ class Residual:
 
 
 def greedy_picks(rho: Array, gram: Array, own: Array, tolerance: float, n: int) -> Array:
-    """Positions of up to n of s vectors, each of the greatest Σ_c rho_jc² / rest_j.
+    """Return the positions of up to n of s vectors, each with the greatest Σ_c rho_jc² / rest_j.
 
     ``gram`` (s, s) are the vectors' products outside the span of a basis, rest_j what is left of gram_jj outside of the
     vectors chosen too. Vectors are skipped if at most ``tolerance`` times own_j is left of them, or if they explain
@@ -167,14 +168,14 @@ def greedy_picks(rho: Array, gram: Array, own: Array, tolerance: float, n: int) 
 
 
 def as_dense(vectors: Any) -> Array:
-    """A few vectors as a float64 array."""
+    """Return a few vectors as a float64 array."""
     if isinstance(vectors, np.ndarray):
         return vectors.astype(np.float64)
     return vectors.toarray().astype(np.float64)
 
 
 def best_rows(residual: Residual, n_candidates: int, n: int, n_best: int, rng: np.random.Generator) -> Candidates:
-    """Up to n_best of some random training rows, chosen greedily.
+    """Return up to n_best of some random training rows, chosen greedily.
 
     The rows are n_candidates, or more where n vectors are to come of them.
     """
@@ -185,7 +186,9 @@ def best_rows(residual: Residual, n_candidates: int, n: int, n_best: int, rng: n
 
 
 def best_of(residual: Residual, moved: Array, started: Candidates, n: int) -> Array:
-    """Up to n of the vectors found and their starts, chosen greedily: the first is no worse than the best start."""
+    """Return up to n of the vectors found and their starts, chosen greedily: the first is no worse than the best
+    start.
+    """
     moved = moved[np.isfinite(moved).all(axis=1)]
     return residual.best(residual.at(moved).beside(started), n).vectors
 
@@ -203,10 +206,10 @@ class TrainingRows:
     n_candidates: int = N_CANDIDATES
 
     def check(self, kernel: Any, sparse: bool) -> None:
-        """Any kernel will do."""
+        """Accept any kernel."""
 
     def find(self, residual: Residual, rng: np.random.Generator, n: int = 1) -> Any:
-        """Up to n raw vectors (s, d); fewer where fewer explain anything of the residual."""
+        """Return up to n raw vectors (s, d); fewer if fewer explain anything of the residual."""
         return best_rows(residual, self.n_candidates, n, n, rng).vectors
 
 
@@ -238,7 +241,7 @@ class FixedPoint:
     tol: float = 1e-3
 
     def check(self, kernel: Any, sparse: bool) -> None:
-        """The RBF kernel only."""
+        """Require the RBF kernel."""
         if not kernel.is_gaussian:
             raise ValueError(
                 f"preimage='fixed-point' is for the RBF kernel, found {type(kernel).__name__}; "
@@ -246,7 +249,7 @@ class FixedPoint:
             )
 
     def find(self, residual: Residual, rng: np.random.Generator, n: int = 1) -> Array:
-        """Up to n raw vectors (s, d), dense; fewer where fewer explain anything of the residual."""
+        """Return up to n raw vectors (s, d), dense; fewer if fewer explain anything of the residual."""
         started = best_rows(residual, self.n_candidates, n, max(self.n_starts, STARTS_PER_VECTOR * n), rng)
         vectors = as_dense(started.vectors)
         if not len(vectors):
@@ -254,7 +257,7 @@ class FixedPoint:
         return best_of(residual, self.moved(residual, vectors, rng), replace(started, vectors=vectors), n)
 
     def moved(self, residual: Residual, started: Array, rng: np.random.Generator) -> Array:
-        """The vectors after the iteration. Means are in float32: the values of what comes out are computed anew."""
+        """Return the vectors after the iteration. It takes means in float32; their values are computed again."""
         kernel_rows, centre = residual.kernel_rows, residual.kernel_rows.centre
         rows, coef = residual.sample(rng)
         terms: Any = kernel_rows.rows.take(rows, np.float32)
@@ -286,18 +289,18 @@ class FixedPoint:
 
 
 def beside(kernel_rows: KernelRows, X: Any) -> KernelRows:
-    """Other rows kept folded in the same way; dense or sparse as those are, since the form of points depends on it."""
+    """Return other rows kept folded in the same way, dense or sparse as those are: points depend on that."""
     given: Any = {"n_jobs": kernel_rows.n_jobs, "counter": kernel_rows.counter, "centre": kernel_rows.centre}
     return KernelRows(kernel_rows.kernel, X, dtype=kernel_rows.dtype, memory_limit=sys.maxsize, **given)
 
 
 def less(vectors: Array, centre: Array) -> Array:
-    """Vectors less a centre, in float32."""
+    """Return vectors less a centre, in float32."""
     return (vectors - centre.astype(vectors.dtype)).astype(np.float32, copy=False)
 
 
 def sums_over(weights: Array, terms: Any, n_jobs: int) -> Array:
-    """Σ_l weights_lj x_l (s, d) of terms x_l, (u, d); a feature is summed in one way by any number of threads."""
+    """Return Σ_l weights_lj x_l (s, d) of terms x_l, (u, d); the order of a sum does not depend on the threads."""
     if not isinstance(terms, np.ndarray):
         return np.asarray((terms.T @ weights).T, np.float64)
     d = terms.shape[1]
@@ -327,7 +330,7 @@ class GradientAscent:
     max_iter: int = 20
 
     def check(self, kernel: Any, sparse: bool) -> None:
-        """Kernels whose derivative is known."""
+        """Require a kernel with a derivative."""
         if not kernel.has_gradient:
             raise ValueError(
                 f"preimage='gradient' needs a differentiable kernel ({kernels_with('has_gradient')}), found "
@@ -335,7 +338,7 @@ class GradientAscent:
             )
 
     def find(self, residual: Residual, rng: np.random.Generator, n: int = 1) -> Array:
-        """Up to n raw vectors (s, d), dense; fewer where fewer explain anything of the residual."""
+        """Return up to n raw vectors (s, d), dense; fewer if fewer explain anything of the residual."""
         started = best_rows(residual, self.n_candidates, n, n, rng)
         vectors = as_dense(started.vectors)
         if not len(vectors):
@@ -357,7 +360,7 @@ class GradientAscent:
 
 
 def value_and_gradient(kernel: FoldedKernel, parts: list[tuple[Any, Array]], b: Array) -> tuple[float, Array]:
-    """value(b) = Σ_c ρ_c² / k(b, b) and its gradient for the terms of a residual; kernels that have a derivative."""
+    """Return value(b) = Σ_c ρ_c² / k(b, b) and its gradient for a residual's terms; the kernel needs a derivative."""
     column, folding = b[None, :], kernel.folding(len(b))
     own, own_slope = (float(array[0, 0]) for array in kernel.block_with_slopes(column, column))
     if not own > 0:
@@ -379,7 +382,7 @@ PREIMAGES = {"fixed-point": FixedPoint, "training-rows": TrainingRows, "gradient
 
 
 def get_preimage(preimage: Any) -> Any:
-    """The strategy a name stands for; objects with ``check`` and ``find`` come back as they are."""
+    """Return the strategy of a name; objects with ``check`` and ``find`` come back as they are."""
     if isinstance(preimage, str):
         if preimage not in PREIMAGES:
             raise ValueError(f"preimage must be one of {', '.join(map(repr, PREIMAGES))}; found {preimage!r}")

@@ -1,4 +1,4 @@
-r"""Reduced sets: a model of few vectors that is as close as can be to a model of many.
+r"""Reduced sets: a model of few vectors that approximates a model of many as closely as possible.
 
 Given w = Σ_l A_l φ(x_l) (n_basis vectors, m outputs), find basis vectors b_1..b_k and coefficients β that minimise
 
@@ -43,7 +43,7 @@ MAX_REFUSED = 10
 
 @dataclass(frozen=True)
 class ReducedSettings:
-    """How much is moved. Chosen, not measured."""
+    """Settings of how much is optimised. Chosen, not measured."""
 
     # Rows that the vectors are moved by; the coefficients are solved for over all.
     most_rows: int = 10_000
@@ -92,7 +92,7 @@ def reduce_model(
     n_jobs: int | None = None,
     settings: ReducedSettings = USUAL,
 ) -> Reduced:
-    """The model of at most ``max_basis`` vectors nearest to a model.
+    """Return the model of at most ``max_basis`` vectors nearest to a model.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def _reduce(model, max_basis, X, strategy, max_iter, rng, n_jobs, most_rows) -> 
 
 
 def greedy(kernel_rows: KernelRows, coef: Array, n_vectors: int, strategy: Any, rng: np.random.Generator) -> Any:
-    """Vectors one after the other, each the preimage of what the others leave over of w = Σ_l coef_l φ(row l).
+    """Find vectors one after the other, each the preimage of the part of w = Σ_l coef_l φ(row l) that the others leave.
 
     Parameters
     ----------

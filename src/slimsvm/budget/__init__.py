@@ -1,4 +1,4 @@
-"""Budget rules: how a model that has one point too many loses it."""
+"""Budget rules: how a model with one point too many loses it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def get_budget_rule(rule: str | BudgetRule) -> BudgetRule:
-    """Rule of a name, or the object itself.
+    """Return the rule of a name, or the object itself.
 
     Parameters
     ----------

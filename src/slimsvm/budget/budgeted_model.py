@@ -1,4 +1,4 @@
-"""A kernel expansion with a cap on its points, which compiled code adds rows to."""
+"""A kernel expansion with a limit on its points, to which compiled code adds rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of the steps over some rows.
+    """The counts of the steps over some rows.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class Counts:
 
     @classmethod
     def of(cls, counts: Array) -> Counts:
-        """From the array that compiled code counts in."""
+        """Read the counts from the array that compiled code uses."""
         return cls(*map(int, counts[:7]), *map(float, counts[7:]))
 
 
 class BudgetedModel:
-    """Points with coefficients, at most ``max_basis`` of them after every row that comes in.
+    """A model of points with coefficients, at most ``max_basis`` after every added row.
 
     Points are kept as the kernel reads them, feature after feature. A point that is a training row is exactly that row
     in `basis`; a point made by mergers is right to the kernel's type.
@@ -177,12 +177,12 @@ class BudgetedModel:
 
     @property
     def n_basis(self) -> int:
-        """Number of points."""
+        """Return the number of points."""
         return int(self.points.used[0])
 
     @property
     def coef(self) -> Array:
-        """Coefficients, a copy."""
+        """Return a copy of the coefficients."""
         return self.points.beta[:, : self.n_basis].T.copy()
 
     def begin_mean(self) -> None:
@@ -196,7 +196,8 @@ class BudgetedModel:
             core.drop_idle(points=self.points)
 
     def mean_of_steps(self, intercept: Array) -> tuple[Array, Array]:
-        """Coefficients (n_basis, n_outputs) and intercept of the mean of the models after each step since `begin_mean`.
+        """Return coefficients (n_basis, n_outputs) and intercept of the mean of the models after each step since
+        `begin_mean`.
 
         Budget rules change the points of the mean as they change the models' points.
         """
@@ -207,12 +208,12 @@ class BudgetedModel:
 
     @property
     def basis_rows(self) -> Array:
-        """Training rows the points are, or -1."""
+        """Return the training rows that the points are, or -1."""
         return self.points.origin[: self.n_basis].copy()
 
     @property
     def basis(self) -> Any:
-        """The points as vectors for a model: rows of the data as they are, merged ones computed back."""
+        """Return the points as vectors for a model: data rows as they are, merged points converted back."""
         origin = self.basis_rows
         if (origin >= 0).all():
             return self.kernel_rows.basis(origin)
@@ -224,7 +225,7 @@ class BudgetedModel:
         return np.concatenate(parts, dtype=np.float64)[order]
 
     def _merged(self, at: Array) -> Iterator[Any]:
-        """Points made by mergers, computed back panel by panel, since sparse rows are dense meanwhile."""
+        """Convert merged points back, panel by panel, since sparse rows are dense meanwhile."""
         assert self.folding is not None
         d, panel = self.kernel_rows.n_features, panel_of(self.kernel_rows.dtype)
         panels = self.points.panels.reshape(-1, d, panel)
@@ -234,7 +235,7 @@ class BudgetedModel:
             yield sp.csr_array(vectors) if self.kernel_rows.rows.is_sparse else vectors
 
     def chunks(self, index: Array):
-        """Parts of ``index`` with the folded rows and the places of the part's rows in them."""
+        """Yield parts of ``index`` with the folded rows and the places of the part's rows in them."""
         if self._given is not None:
             yield index, self._given, index
             return
@@ -266,7 +267,7 @@ class BudgetedModel:
         self, steps: Steps | None, index: Array, rows: core.Structure, places: Array, alpha: Array, intercept: Array,
         counts: Array, t: Array | None = None,
     ) -> None:  # fmt: skip
-        """Steps on the rows ``index``, a part that `chunks` gave; see ``take_steps`` of slimsvm.h."""
+        """Take steps on the rows ``index``, a part from `chunks`; see ``take_steps`` of slimsvm.h."""
         t = np.zeros(2, np.int64) if t is None else t
         for lo in range(0, len(index), self._call_rows):
             part, before = slice(lo, lo + self._call_rows), counts[KERNEL_EVALS]
@@ -284,7 +285,7 @@ class BudgetedModel:
 
     @property
     def _call_rows(self) -> int:
-        """Rows of one compiled call."""
+        """Return the number of rows for one compiled call."""
         rows, m = self.kernel_rows, self.points.beta.shape[0]
         d, sparse = 0 if self.folding is None else rows.n_features, rows.rows.is_sparse
         entries = rows.rows.n_stored // max(1, rows.n_rows) if sparse else d
@@ -327,12 +328,12 @@ class BudgetedModel:
         self.refresh_inverse()
 
     def norm_squared(self) -> Array:
-        """Squared norm of every output's expansion, the points' kernel values in float64."""
+        """Return the squared norm of every output's expansion, with the points' kernel values in float64."""
         coef = self.coef
         return np.sum(coef * (self.gram() @ coef), axis=0)
 
     def gram(self) -> Array:
-        """Kernel matrix of the points in float64."""
+        """Return the kernel matrix of the points in float64."""
         basis = self.basis
         return between(self.kernel_rows, basis)
 
@@ -346,7 +347,7 @@ class BudgetedModel:
         self.points.inverse[:n, :n] = np.linalg.inv(gram)
 
     def _all_values(self) -> core.Structure:
-        """All kernel values of a kernel that compiled code cannot compute."""
+        """Return all values of a kernel that compiled code cannot compute."""
         rows = self.kernel_rows
         self._check_memory("all kernel values of a kernel given as a function or matrix", rows.n_rows**2 * 8)
         values = rows.block(rows.points(np.arange(rows.n_rows)))

@@ -1,4 +1,4 @@
-"""Budget rules: how a model that has one point too many loses it, by a merger, a projection or a removal."""
+"""Budget rules: a model with one point too many loses it by a merger, a projection or a removal."""
 
 from __future__ import annotations
 
@@ -45,11 +45,13 @@ class BudgetRule(BaseEstimator):
             )
 
     def compiled(self, max_basis: int) -> core.Structure:
-        """The rule as compiled code takes it, for models of at most ``max_basis`` points."""
+        """Return the rule as compiled code takes it, for models of at most ``max_basis`` points."""
         return core.BudgetRule(code=self.code, max_points=max_basis, pairs=1, contrast=np.inf)
 
     def work(self, n_basis: int) -> int:
-        """Multiply-adds, about, of making room among ``n_basis`` points, beside their kernel values."""
+        """Return about how many multiply-adds it takes to make room among ``n_basis`` points, beside their kernel
+        values.
+        """
         return 10 * n_basis
 
 
@@ -63,7 +65,9 @@ TABLE_COLUMNS = 20  # that one compiled call fills, in some 10 ms
 
 @lru_cache(maxsize=1)
 def merge_table() -> np.ndarray:
-    """Losses and places of mergers, of this process: see ``fill_merge_table`` of slimsvm.h. Not to be written to."""
+    """Return losses and places of mergers: see ``fill_merge_table`` of slimsvm.h. This process shares one; do not
+    change it.
+    """
     table = np.empty(TABLE_SHAPE, np.float32)
     for lo in range(0, TABLE_SHAPE[1], TABLE_COLUMNS):
         core.fill_merge_table(lo=lo, hi=min(lo + TABLE_COLUMNS, TABLE_SHAPE[1]), table=table)
@@ -118,7 +122,7 @@ class Merge(BudgetRule):
             raise ValueError(f"two_signs must be True or False, found {self.two_signs!r}")
 
     def compiled(self, max_basis):
-        """The rule for one merger at a time."""
+        """Return the rule for one merger at a time."""
         return self._rule(max_basis, 1)
 
     def _rule(self, max_basis: int, pairs: int) -> core.Structure:
@@ -127,7 +131,7 @@ class Merge(BudgetRule):
         return core.BudgetRule(code=self.code, max_points=max_basis, pairs=pairs, contrast=contrast, table=table)
 
     def work(self, n_basis):
-        """A table look-up or a golden section search for each candidate."""
+        """Return the work of a table look-up or a golden section search for each candidate."""
         return (20 if self.search == "table" else 4000) * n_basis
 
 
@@ -168,7 +172,7 @@ class MultiMerge(Merge):
             raise ValueError(f"pairs must be an integer >= 2, found {self.pairs!r}")
 
     def compiled(self, max_basis):
-        """The rule for ``pairs`` mergers at a time."""
+        """Return the rule for ``pairs`` mergers at a time."""
         return self._rule(max_basis, self.pairs)
 
 

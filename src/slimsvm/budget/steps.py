@@ -14,7 +14,7 @@ DUAL, PRIMAL = range(2)  # methods, as in slimsvm.h
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps of a method on a loss.
+    """The parameters of steps with a method on a loss.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Steps:
 
     @made_once
     def compiled(self) -> core.Structure:
-        """The steps as compiled code takes them."""
+        """Return the steps as compiled code takes them."""
         return core.RowSteps(
             method=self.method,
             loss=self.loss,

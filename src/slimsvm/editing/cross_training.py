@@ -100,7 +100,7 @@ class Edited:
 
 @dataclass(frozen=True)
 class CrossTrained:
-    """The record of a fit: `Fit.state`.
+    """The record of a fit, which is `Fit.state`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ NEEDS = (
 
 @dataclass(frozen=True)
 class Choice:
-    """The C and the threshold that validation rows chose, or that were given, and the values of C that were tried."""
+    """The chosen or given C and threshold of the last SVM, and the values of C that were tried."""
 
     C: float
     threshold: float
@@ -180,7 +180,7 @@ class CrossTrainer(Solver):
 
     @property
     def svm_solver(self) -> Solver:
-        """The solver of all SVMs."""
+        """Return the solver of all SVMs."""
         return Exact() if self.solver is None else self.solver
 
     def solve(self, problem: Problem, state: Any = None, callbacks=()) -> Fit:
@@ -213,7 +213,7 @@ class CrossTrainer(Solver):
         return fit
 
     def edit(self, problem: Problem, rng: np.random.Generator, clock: Clock) -> Edited:
-        """Steps 1 to 5: which rows are kept.
+        """Do steps 1 to 5: find which rows are kept.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class CrossTrainer(Solver):
         return self._kept(labels, parts, first, self.variances)
 
     def _kept(self, labels: Array, parts: Split, first: FirstStage, variances: float) -> Edited:
-        """Steps 3 to 5, with κ = ``variances``, and the rows that the smaller class gets back."""
+        """Do steps 3 to 5, with κ = ``variances``, and return rows to the smaller class if it lacks them."""
         mean, variance = first.margins.mean(axis=0), first.margins.var(axis=0)
         usable = np.isin(np.arange(len(labels)), self._rows_of_last(parts))
         wrong = usable & (mean + variances * variance < 0)
@@ -248,11 +248,11 @@ class CrossTrainer(Solver):
         )
 
     def _rows_of_last(self, parts: Split) -> Array:
-        """Positions of the rows that the last training may use, ascending."""
+        """Return the positions of the rows that the last training may use, ascending."""
         return np.union1d(parts.training, parts.validating) if self.rejoin else parts.training
 
     def _put_back(self, labels: Array, confidence: Array, sure: Array, kept: Array) -> Array:
-        """Surely right rows of the smaller class, the nearest to the margin, as many as it lacks."""
+        """Put back as many surely right rows of the smaller class as it lacks, the nearest to the margin first."""
         sizes = {sign: int(kept[labels == sign].sum()) for sign in (-1, 1)}
         smaller = 1 if sizes[1] < sizes[-1] else -1
         lacking = sizes[-smaller] - sizes[smaller]
@@ -280,7 +280,7 @@ class CrossTrainer(Solver):
     def _few(
         self, problem: Problem, edited: Edited, seed: int, clock: Clock, callbacks: tuple
     ) -> tuple[Fit | None, int]:
-        """The SVM of few vectors with the best coefficients for all rows, and kernel evaluations.
+        """Train the SVM of few vectors with the best coefficients for all rows; return it with its kernel evaluations.
 
         None where ``max_basis="auto"`` and so few vectors do worse than the SVMs of the subsets.
         """
@@ -308,7 +308,7 @@ class CrossTrainer(Solver):
         return _as_chosen(fit, edited, choice), spent + fit.counters["kernel_evals"]
 
     def _whole(self, problem: Problem, edited: Edited, clock: Clock, callbacks: tuple) -> tuple[Fit, int]:
-        """The SVM of all kept rows, and kernel evaluations."""
+        """Train the SVM of all kept rows; return it with its kernel evaluations."""
 
         def train_on(rows: Array, C: float, callbacks: tuple = (), verbose: int = 0) -> Fit:
             part = some_rows(problem, rows, C=C, max_seconds=clock.left())
@@ -330,7 +330,7 @@ class CrossTrainer(Solver):
         rule: Callable[..., int],
         clock: Clock,
     ) -> tuple[Choice, Array, int]:
-        """C and threshold of the last SVM, the rows on which it errs, and kernel evaluations.
+        """Choose C and threshold of the last SVM; return them, the rows on which it errs, and kernel evaluations.
 
         Each of ``judges`` is some rows, and a function that trains without them at a given C.
         """
@@ -366,7 +366,7 @@ class CrossTrainer(Solver):
         return Choice(trials[number]["C"], thresholds[number], trials), errors[number], kernel_evals
 
     def _vectors(self, problem: Problem, edited: Edited, usable: Array, seed: int, clock: Clock) -> Found:
-        """Vectors of an SVM of some of the usable kept rows, as many as ``max_basis`` allows."""
+        """Find vectors of an SVM of some of the usable kept rows, as many as ``max_basis`` allows."""
         rng = np.random.default_rng(seed)
 
         def fit_to(rows: Array) -> Fit:
@@ -387,7 +387,7 @@ class CrossTrainer(Solver):
 
 
 def further_parts(validating: Array, training: Array, rng: np.random.Generator, enough: int) -> list[Array]:
-    """The training rows in parts as large as the validation rows; none where ``enough`` rows validate already."""
+    """Return the training rows in parts as large as the validation rows; none if ``enough`` rows validate already."""
     if len(validating) >= enough:
         return []
     n = max(1, len(training) // len(validating))
@@ -395,14 +395,16 @@ def further_parts(validating: Array, training: Array, rng: np.random.Generator, 
 
 
 def fewest(errors: list[Array], n_basis: list[int], deviations: float) -> int:
-    """The index of the lowest C whose SVM has about the fewest vectors, among values with similar errors."""
+    """Return the index of the lowest C whose SVM has about the fewest vectors, among values with similar errors."""
     as_good = _alike(errors, deviations)
     least = min(n_basis[j] for j in as_good)
     return next(j for j in as_good if n_basis[j] <= AS_FEW * least)
 
 
 def middle(errors: list[Array], n_basis: list[int], deviations: float) -> int:
-    """The index of the middle C among values with similar errors, the lower of two: it varies less than the best."""
+    """Return the index of the middle C among values with similar errors, the lower of two: it varies less than the
+    best.
+    """
     as_good = _alike(errors, min(deviations, 1.0))
     return as_good[(len(as_good) - 1) // 2]
 
@@ -413,14 +415,14 @@ def _alike(errors: list[Array], deviations: float) -> list[int]:
 
 
 def _as_chosen(fit: Fit, edited: Edited, choice: Choice) -> Fit:
-    """The last SVM with its threshold, and the record of how it came about."""
+    """Return the last SVM with its threshold, and the record of the fit."""
     fit.model = replace(fit.model, intercept=fit.model.intercept - choice.threshold)
     fit.state = CrossTrained(edited, choice.C, choice.trials)
     return fit
 
 
 def _bag(problem: Problem, edited: Edited) -> Fit:
-    """The mean of the SVMs of the subsets as one model."""
+    """Return the mean of the SVMs of the subsets as one model."""
     models = edited.first.models
     support = np.concatenate(edited.first.support)
     rows, place = np.unique(support, return_inverse=True)

@@ -1,4 +1,4 @@
-"""The two stages of cross-training: SVMs of random subsets, and an SVM of few vectors.
+"""The two stages of cross-training: SVMs of random subsets, then an SVM of few vectors.
 
 First stage, steps 1 and 2 of algorithm 3 and section 4.3 of Bakır, Bottou, Weston (2004):
 
@@ -71,7 +71,7 @@ MOST_ROUNDS = 100
 
 @dataclass(frozen=True)
 class Settings:
-    """The numbers of rows that the paper leaves open.
+    """Settings of the numbers of rows that the paper leaves open.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ SETTINGS = Settings()
 
 @dataclass(frozen=True)
 class Split:
-    """Rows that validate, rows that are edited, and subsets of the rows that are edited.
+    """Rows for validation, rows to edit, and random subsets of the latter.
 
     Parameters
     ----------
@@ -177,20 +177,20 @@ def split(labels: Array, n_subsets: int, subset_size: int | None, validation_siz
 
 
 def some_rows(problem: Problem, index: Array, **changes: Any) -> Problem:
-    """The problem of some of its rows, with the same C."""
+    """Return the problem of some of its rows, with the same C."""
     rows = problem.rows
     part = as_rows(rows.take(index, rows.exact_dtype))
     return replace(problem, rows=part, examples=problem.examples.take(index), verbose=0, **changes)
 
 
 def scores_of(model: KernelExpansion, rows: Rows, n_jobs: int | None) -> Array:
-    """Scores (n,) of rows, block by block."""
+    """Return scores (n,) of rows, computed block by block."""
     parts = [model.scores(rows.slice(lo, hi, rows.exact_dtype), n_jobs)[:, 0] for lo, hi in rows.blocks(BLOCK)]
     return np.concatenate(parts)
 
 
 def best_threshold(scores: Array, labels: Array) -> tuple[float, float]:
-    """Threshold above which rows are called positive, and the share of errors it leaves.
+    """Return the threshold above which rows are called positive, and the share of errors that it leaves.
 
     Of thresholds with equally many errors the one nearest to 0 is taken.
 
@@ -223,7 +223,7 @@ def is_worse(wrong: Array, other: Array, deviations: float = 1.0) -> bool:
 
 
 class Clock:
-    """The seconds that are left of a limit; the stages have shares of it.
+    """A time limit, of which the stages get shares.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class Clock:
         self.status = Status.CONVERGED
 
     def left(self, share: float = 1.0) -> float | None:
-        """Seconds left of that share of the limit, a moment at least; None without a limit."""
+        """Return the seconds left of that share of the limit, at least a moment; None without a limit."""
         return None if self._limit is None else max(1e-3, self._begun + share * self._limit - time.perf_counter())
 
     def is_over(self, share: float = 1.0) -> bool:
@@ -247,7 +247,7 @@ class Clock:
         return is_over
 
     def stop(self) -> None:
-        """Ctrl-C: all time is over, and what there is goes into a model."""
+        """End all time after Ctrl-C: the rows and SVMs so far go into a model."""
         self._limit, self.status = 0.0, Status.INTERRUPTED
 
 
@@ -308,7 +308,7 @@ def train_on_subsets(
 
 
 def _rows_that_judge(parts: Split, labels: Array) -> tuple[Array, Array]:
-    """Masks of the rows (n_subsets, n) that each SVM has not seen, and of the rows (n,) that judge the values of C."""
+    """Return masks of the rows (n_subsets, n) that each SVM has not seen, and of the rows (n,) that choose C."""
     unseen = np.ones((len(parts.subsets), len(labels)), bool)
     for mask, index in zip(unseen, parts.subsets, strict=True):
         mask[index] = False
@@ -322,7 +322,9 @@ def _rows_that_judge(parts: Split, labels: Array) -> tuple[Array, Array]:
 def _tried(
     problem: Problem, subsets: list[Problem], solver: Solver, C: float, clock: Clock, may_end: bool
 ) -> tuple[list[Fit], Array] | None:
-    """Fits of the subsets at this C, and their scores of all rows; None where ``may_end`` and the time was over."""
+    """Fit the subsets at this C; return the fits and their scores of all rows, or None if ``may_end`` and time was
+    over.
+    """
     fits: list[Any] = [None] * len(subsets)
 
     def is_over() -> bool:
@@ -356,7 +358,7 @@ def _tried(
 def _with_thresholds(
     fits: list[Fit], scores: Array, labels: Array, validating: Array, deviations: float
 ) -> list[KernelExpansion]:
-    """The models with the thresholds that validation rows choose, which are taken off the scores, too."""
+    """Return the models with the thresholds that validation rows choose, and the scores less these."""
     models = []
     for fit, own in zip(fits, scores, strict=True):
         threshold = worthwhile_threshold(own[validating], labels[validating], deviations)
@@ -366,7 +368,7 @@ def _with_thresholds(
 
 
 def worthwhile_threshold(scores: Array, labels: Array, deviations: float = SURE) -> float:
-    """The best threshold; 0 where that has no fewer errors than chance saves, or without rows to judge by."""
+    """Return the best threshold; return 0 if it saves no more errors than chance does, or without validation rows."""
     if not len(labels):
         return 0.0
     threshold, _ = best_threshold(scores, labels)
@@ -376,7 +378,7 @@ def worthwhile_threshold(scores: Array, labels: Array, deviations: float = SURE)
 
 @dataclass(frozen=True)
 class Limit:
-    """Rows to begin with, and the most vectors there may be.
+    """The number of rows to begin with, and the largest number of vectors.
 
     ``filled``: rows that are no support vectors make up for missing ones.
     """
@@ -389,7 +391,7 @@ class Limit:
     def of(
         cls, max_basis: int | str, kept: Array, usable: Array, labels: Array, rng, settings: Settings
     ) -> Limit | None:
-        """The limit that ``max_basis`` stands for; None where it allows all rows that are kept."""
+        """Return the limit that ``max_basis`` stands for; None if it allows all rows that are kept."""
         if isinstance(max_basis, str):
             if len(usable) < settings.least_rows:
                 return None
@@ -403,7 +405,7 @@ class Limit:
 
 
 class Found(NamedTuple):
-    """Vectors, the rows that they are (None: they are no rows), and the kernel evaluations that they took."""
+    """Vectors, their training rows (None: they are no rows), and the kernel evaluations to find them."""
 
     basis: Any
     basis_rows: Array | None
@@ -411,12 +413,12 @@ class Found(NamedTuple):
 
     @classmethod
     def of(cls, rows: Array, fit: Fit, kernel_evals: int) -> Found:
-        """The vectors of an SVM that was trained on ``rows``."""
+        """Return the vectors of an SVM that was trained on ``rows``."""
         return cls(fit.model.basis, None if fit.basis_rows is None else rows[fit.basis_rows], kernel_evals)
 
 
 class Spanned:
-    """The best coefficients of vectors that were found, over some rows and at any C.
+    """The problem of the best coefficients of given vectors, over some rows and at any C.
 
     Parameters
     ----------
@@ -439,7 +441,7 @@ class Spanned:
         self.start = LowRankState(start, None if rows is None else np.searchsorted(index, rows))
 
     def fit(self, C: float, callbacks: tuple = ()) -> Fit:
-        """The SVM of these vectors and this C; `Fit.basis_rows` are positions in the whole problem."""
+        """Fit the SVM of these vectors at this C; `Fit.basis_rows` are positions in the whole problem."""
         part = replace(self.part, C=C, max_seconds=self.clock.left())
         fit = self.solver.solve(part, self.start, callbacks)
         fit.basis_rows = None if fit.basis_rows is None else self.index[fit.basis_rows]
@@ -483,7 +485,7 @@ def grow(
 
 
 def _of_both(rows: Array, kept: Array, labels: Array, least: int, rng: np.random.Generator) -> Array:
-    """Rows with at least that number of kept ones of either class, where there are enough."""
+    """Return rows with at least that number of kept ones of either class, if there are enough."""
     for sign in (-1, 1):
         own = kept[labels[kept] == sign]
         lacking = least - int(np.sum(labels[rows] == sign))

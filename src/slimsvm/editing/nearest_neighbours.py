@@ -57,7 +57,7 @@ def edited_nearest_neighbours(
     unanimous: bool = False,
     index: Any = None,
 ) -> Array:
-    """Positions of the rows that stay.
+    """Return the positions of the rows that stay.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ ROWS_PER_TILE = 1024
 
 
 def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None, index: Any = None) -> Array:
-    """Positions of the k rows of X that are nearest to each query.
+    """Return the positions of the k rows of X that are nearest to each query.
 
     Which of several rows at one distance comes first is left to `sklearn.neighbors.NearestNeighbors`.
 
@@ -133,7 +133,9 @@ def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None,
 
 
 def _without(near: Array, rows: Array) -> Array:
-    """Neighbours of rows without the rows themselves; where equal rows have crowded a row out, without the last."""
+    """Return neighbours of rows without the rows themselves, or without the last if equal rows have crowded a row
+    out.
+    """
     itself = near == rows[:, None]
     itself[~itself.any(axis=1), -1] = True
     return near[~itself].reshape(len(near), -1)
@@ -148,7 +150,7 @@ def multi_edit(
     n_jobs: int | None = None,
     may_go: Array | None = None,
 ) -> Array:
-    """Positions of the rows that stay.
+    """Return the positions of the rows that stay.
 
     Parameters
     ----------
@@ -186,7 +188,7 @@ ROWS_PER_BLOCK = 256
 
 
 class _Block:
-    """Some rows, and for each the squared distance and the class of the nearest row of the store so far."""
+    """Some rows, with the squared distance and the class of each row's nearest row in the store so far."""
 
     def __init__(self, rows: Array):
         self.rows = rows
@@ -204,7 +206,7 @@ class _Block:
 
 
 def condense(X: Any, codes: Array, order: Array, kept: Array | None = None) -> Array:
-    """Positions of the store's rows.
+    """Return the positions of the store's rows.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ NEEDS = (
 
 
 class Ramp(Solver):
-    """The ramp-loss SVM of two classes by convex steps.
+    """A solver of the ramp-loss SVM of two classes, by convex steps.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Ramp(Solver):
         self.s = s
 
     def solve(self, problem: Problem, state: Any = None, callbacks=()) -> Fit:
-        """Train; ``state`` is the dual point of an earlier fit of the same rows, which the first step starts from.
+        """Train; the first step starts from ``state``, the dual point of an earlier fit of the same rows.
 
         The objective is that of the ramp loss over all rows. There is no lower bound: the problem is not convex.
         """

@@ -1,4 +1,4 @@
-"""A kernel that is a sum of terms, each a kernel of x - z of some columns, and a share of the product over all columns.
+"""A kernel that is a sum of terms, each a shift-invariant kernel of some columns, plus a share of their product.
 
 Its `terms` are kernels of `shift_invariant` with their shares and columns, of which every form that a model is shipped
 in is made. The core adds all of them up while a value is in registers (core/scores/terms.cc).
@@ -24,7 +24,7 @@ MOST_FEATURES = 1 << 14
 
 
 class Term(NamedTuple):
-    """A share of a kernel of some columns."""
+    """One term of the sum: a share of a kernel of some columns."""
 
     share: float
     columns: slice
@@ -126,16 +126,18 @@ class Additive(ParametricKernel):
         return FAMILIES[self.family].map == "EXP2"
 
     def of_terms(self, n_terms: int) -> ShiftInvariant:
-        """The kernel of the family in the units of so many terms: each term is it in the term's columns alone."""
+        """Make the family's kernel in the units of its terms: each term is that kernel of its columns alone."""
         return FAMILIES[self.family](max(1, n_terms) * np.asarray(self.gamma))
 
     @property
     def base(self) -> ShiftInvariant:
-        """The product kernel: of the family, with this gamma."""
+        """Return the product kernel: of the family, with this gamma."""
         return FAMILIES[self.family](self.gamma)
 
     def offsets(self, n_features: int) -> np.ndarray:
-        """The first column of each term, and the number of all; an error where terms do not have so many columns."""
+        """Return the first column of each term, then the number of columns; raise an error if that is not
+        ``n_features``.
+        """
         if n_features > MOST_FEATURES:
             raise ValueError(
                 f"the additive kernel sums over the columns of rows, at most {MOST_FEATURES:,}, found {n_features:,}: "
@@ -151,17 +153,17 @@ class Additive(ParametricKernel):
         return offsets
 
     def term_shares(self, n_terms: int) -> np.ndarray:
-        """Shares of the terms, which with ``interaction`` add up to 1."""
+        """Return the shares of the terms; with ``interaction`` they add up to 1."""
         shares = np.ones(n_terms) if self.shares is None else self.shares
         return (1.0 - self.interaction) * (shares / shares.sum())
 
     def terms(self, n_features: int) -> list[Term]:
-        """The terms, and last the product kernel, if it has a share."""
+        """Return the terms, then the product kernel if it has a share."""
         whole = Term(self.interaction, slice(0, n_features), self.base)
         return [*self.single_terms(n_features), *([whole] if self.interaction else [])]
 
     def single_terms(self, n_features: int) -> list[Term]:
-        """The terms with a share above 0."""
+        """Return the terms with a share above 0."""
         offsets, of_family = self.offsets(n_features), FAMILIES[self.family]
         gamma = np.broadcast_to(np.asarray(feature_gamma(self.gamma, n_features), np.float64), (n_features,))
         n_terms = len(offsets) - 1
@@ -172,21 +174,21 @@ class Additive(ParametricKernel):
         ]
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """1 for every row."""
+        """Return 1 for every row."""
         return np.ones(X.shape[0], dtype)
 
     def largest(self, rows: Any) -> float:
-        """1: no value is larger."""
+        """Return 1: no value is larger."""
         return 1.0
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
-        """Kernel values, computed by the core."""
+        """Compute kernel values in the core."""
         out = np.empty((X.shape[0], Z.shape[0]), dtype)
         self.fill(X, self.prepared(Z, dtype), out, None)
         return out
 
     def prepared(self, Z: Any, dtype: Any) -> TermPoints:
-        """The points folded, in panels."""
+        """Fold the points, in panels."""
         from slimsvm.kernels.term_points import TermPoints
 
         return TermPoints.of(self, Z, np.dtype(dtype))
@@ -202,7 +204,7 @@ class Additive(ParametricKernel):
 
 
 def _alike(gamma: np.ndarray) -> float | np.ndarray:
-    """One number where all are the same."""
+    """Return a single number if all are equal."""
     return float(gamma[0]) if len(gamma) and (gamma == gamma[0]).all() else gamma
 
 

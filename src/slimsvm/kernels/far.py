@@ -1,5 +1,5 @@
-"""Rows far from all others: a centre that they do not pull, kernel values between rows that are far from it, and which
-rows means and squares are taken of.
+"""Outlying rows: a centre that they do not pull, kernel values between rows far from it, and the bulk of the rows, over
+which means and squares are taken.
 
 A kernel of distances takes them from norms about a centre, which must be small against 1 / ε of the type. The mean of
 the rows serves, unless a few rows are very far away: then it is near none. And a row that is far from the centre may
@@ -36,7 +36,7 @@ DIFFERENCES = 1 << 18
 
 
 def exponents(folding: Folding, X: Any, centre: np.ndarray) -> np.ndarray:
-    """|x'|^2 or |x'|_1 of rows X folded about a centre, infinite beyond float64; of sparse rows about 0."""
+    """Return |x'|^2 or |x'|_1 of rows X folded about a centre (sparse rows: about 0), infinite beyond float64."""
     with np.errstate(over="ignore"):
         if is_sparse(X):
             folded = abs(X * folding.row_scale)
@@ -47,7 +47,7 @@ def exponents(folding: Folding, X: Any, centre: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Bulk:
-    """Where most rows are, however far away the others: what means and squares of rows are taken of.
+    """The region where most rows are, however far away the others: means and squares are taken over the rows in it.
 
     A row is outside if its squared distance from the median is over FARTHER times that of MOST rows, and if a kernel of
     distances sees nothing of the median there.
@@ -71,7 +71,7 @@ class Bulk:
 
     @classmethod
     def of(cls, rows: Rows, folding: Folding | None = None) -> Bulk:
-        """That of some rows, in the units that a kernel takes features in (None: as they are)."""
+        """Find the region of some rows, in the units that a kernel takes features in (None: as they are)."""
         folding = Folding(core.IDENTITY) if folding is None else folding
         some: Any = rows.take(_drawn(rows.n_rows, MEDIAN_OF), np.float64)
         centre = np.zeros(0) if is_sparse(some) else np.median(some, axis=0)
@@ -85,7 +85,7 @@ class Bulk:
         return cls(folding, centre, max(limit, DOUBTED) if folding.shift_invariant else limit, apart)
 
     def holds(self, X: Any) -> np.ndarray:
-        """Which of some rows are in it."""
+        """Return which of some rows are in the region."""
         width = X.nnz // max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
         held = np.empty(X.shape[0], bool)
         for part in in_pieces(X.shape[0], max(1, BLOCK_VALUES // max(1, width))):
@@ -95,7 +95,7 @@ class Bulk:
 
 
 def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
-    """The mean of dense rows, or the median of some where the mean is far from nearly all."""
+    """Return the mean of dense rows, or the median of some if the mean is far from nearly all."""
     if not rows.n_rows:
         return mean
     some: Any = rows.take(np.zeros(1, np.int64), np.float64)  # as a rule the first row says it
@@ -111,7 +111,7 @@ def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
 
 
 def centre_of_basis(folding: Folding | None, X: Any, Z: Any) -> np.ndarray:
-    """What rows X are centred by that are scored against the basis Z: it depends on X only by the width."""
+    """Return the centre for rows X that are scored against the basis Z; of X it uses the width only."""
     is_centred = folding is not None and folding.shift_invariant and not is_sparse(X)
     if folding is None or not is_centred or is_sparse(Z) or Z.ndim != 2 or Z.shape[1] != X.shape[1] or not len(Z):
         return np.zeros(X.shape[1])
@@ -127,7 +127,9 @@ def are_near(folding: Folding, some: np.ndarray, mean: np.ndarray) -> bool:
 
 
 def _drawn(n: int, most: int) -> np.ndarray:
-    """Positions of all rows, or of some at random: even spaces could fall in with an order of the rows."""
+    """Draw positions of rows at random, or return all of few: equal spacing could coincide with an order of the
+    rows.
+    """
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
@@ -136,12 +138,14 @@ def _spaced(n: int, most: int) -> np.ndarray:
 
 
 def far_from_centre(folding: Folding, half: np.ndarray) -> np.ndarray:
-    """Positions of folded rows that are far from their centre."""
+    """Return the positions of folded rows that are far from their centre."""
     return (half <= -FAR[half.dtype]).nonzero()[0] if folding.norms else np.empty(0, np.int64)
 
 
 def values_between(kernel: Any, X: Any, Z: Any) -> np.ndarray:
-    """Kernel values of far rows, float64, about centres among the Z; by their differences where there are too many."""
+    """Compute kernel values of far rows in float64, about centres among the Z, or by differences if those are too
+    many.
+    """
     from slimsvm.kernels.kernel_rows import KernelRows
 
     X, Z = (np.asarray(part.toarray() if is_sparse(part) else part, np.float64) for part in (X, Z))

@@ -20,7 +20,7 @@ STORED_PER_MICROSECOND = 1_000
 
 
 class FeatureRows:
-    """The two products of a linear model with explicit weights W, in float64, bitwise the same for any threads.
+    """The rows of a linear model with explicit weights W: both products in float64, bitwise the same for any threads.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class FeatureRows:
 
     @made_once
     def csr(self) -> core.Structure:
-        """All rows as ``struct slimsvm_csr`` for compiled code; dense rows are copied.
+        """Return all rows as ``struct slimsvm_csr`` for compiled code; dense rows are copied.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class FeatureRows:
         return csr_structure(sp.csr_array((rows.values, rows.columns, rows.indptr), shape=shape).tocsc().T)
 
     def scores(self, W: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
-        """X W + bias, shape (n_rows, n_outputs)."""
+        """Return X W + bias, shape (n_rows, n_outputs)."""
         W, out = np.ascontiguousarray(W, np.float64), np.empty((self.rows.n_rows, W.shape[1]))
         if self.rows.is_sparse:
             return self._sparse_product(self.csr, out, weights=W, bias=bias)
@@ -78,12 +78,12 @@ class FeatureRows:
         return out if bias is None else out + bias
 
     def scores_of(self, index: np.ndarray, W: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
-        """The same of the rows at ``index``, from `csr`."""
+        """Return the scores of the rows at ``index``, from `csr`."""
         out = np.empty((len(index), W.shape[1]))
         return self._sparse_product(self.csr, out, index, weights=W, bias=bias)
 
     def _sparse_product(self, rows: core.Structure, out: np.ndarray, index: Any = None, **weights: Any) -> np.ndarray:
-        """``core.sparse_product`` into ``out``."""
+        """Call ``core.sparse_product`` into ``out``."""
         per_row = out.shape[1] * len(rows.values) / max(1, len(rows.indptr) - 1) / STORED_PER_MICROSECOND
         for part in in_calls(len(out), per_row):
             core.sparse_product(
@@ -98,7 +98,7 @@ class FeatureRows:
         return out
 
     def gather(self, coef: np.ndarray) -> np.ndarray:
-        """Xᵀ coef, shape (n_features, n_outputs)."""
+        """Return Xᵀ coef, shape (n_features, n_outputs)."""
         coef = np.ascontiguousarray(coef, np.float64)
         out = np.zeros((self.rows.n_features, coef.shape[1]))
         if self.rows.is_sparse:
@@ -113,7 +113,7 @@ class FeatureRows:
 
 
 def csr_structure(X: Any) -> core.Structure:
-    """A matrix as ``struct slimsvm_csr``: float64 values, columns of type int32 where they fit."""
+    """Return a matrix as ``struct slimsvm_csr``: float64 values, and int32 columns if they fit."""
     X = X if sp.issparse(X) else sp.csr_array(X)
     index = np.int32 if max(X.shape) < 1 << 31 else np.int64
     return core.Csr(

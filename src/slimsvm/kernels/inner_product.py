@@ -1,4 +1,4 @@
-"""Kernels of the inner product: linear, polynomial, sigmoid. All that Python knows of one is its class."""
+"""Kernels of the inner product: linear, polynomial, sigmoid. Python knows of them only what their classes say."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class InnerProduct(FoldedKernel):
-    """A kernel of gamma <x, z> + coef0, as far as it has these.
+    """The base class of kernels of gamma <x, z> + coef0, where they have these.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class InnerProduct(FoldedKernel):
     form: ClassVar[str] = "products"
 
     def folding(self, n_features: int) -> Folding:
-        """Points are scaled by gamma, and coef0 is added to every inner product."""
+        """Scale the points by gamma, and add coef0 to every inner product."""
         parameters = vars(self)
         return Folding(getattr(core, self.map), point_scale=parameters.get("gamma", 1.0),
                        degree=parameters.get("degree", 1), shift=parameters.get("coef0", 0.0))  # fmt: skip
@@ -53,15 +53,15 @@ class Linear(InnerProduct):
     map: ClassVar[str] = "IDENTITY"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """The number z itself."""
+        """Return the number z itself."""
         return z
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """``|x|^2``."""
+        """Return ``|x|^2``."""
         return squared_norms(X).astype(dtype)
 
     def largest(self, rows: Rows) -> float:
-        """The greatest ``|x|^2``."""
+        """Return the greatest ``|x|^2``."""
         return largest_norm(rows)
 
 
@@ -97,15 +97,15 @@ class Polynomial(InnerProduct):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """The power ``z^degree``."""
+        """Return the power ``z^degree``."""
         return f.power(z, self.degree)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """``(gamma |x|^2 + coef0)^degree``."""
+        """Return ``(gamma |x|^2 + coef0)^degree``."""
         return ((self.gamma * squared_norms(X) + self.coef0) ** self.degree).astype(dtype)
 
     def largest(self, rows: Rows) -> float:
-        """The same power of gamma times the greatest ``|x|^2`` plus the magnitude of coef0."""
+        """Return the same power of gamma times the greatest ``|x|^2`` plus the magnitude of coef0."""
         with np.errstate(over="ignore"):
             return float(np.float64(self.gamma * largest_norm(rows) + abs(self.coef0)) ** self.degree)
 
@@ -141,15 +141,15 @@ class Sigmoid(InnerProduct):
         object.__setattr__(self, "coef0", check_finite("coef0", self.coef0))
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """The hyperbolic tangent of z."""
+        """Return the hyperbolic tangent of z."""
         return f.tanh(z)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """``tanh(gamma |x|^2 + coef0)``."""
+        """Return ``tanh(gamma |x|^2 + coef0)``."""
         return np.tanh(self.gamma * squared_norms(X) + self.coef0).astype(dtype)
 
     def largest(self, rows: Rows) -> float:
-        """1, or infinity if an inner product is not finite."""
+        """Return 1, or infinity if an inner product is not finite."""
         return 1.0 if np.isfinite(self.gamma * largest_norm(rows)) else np.inf
 
 

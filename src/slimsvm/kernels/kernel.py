@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def check_gamma(gamma: Any, per_feature: bool) -> float | np.ndarray:
-    """Gamma as a float, or a read-only array for one per feature; an error otherwise. 0 makes a kernel constant."""
+    """Return gamma as a float, or as a read-only array with one per feature; raise an error otherwise. 0 makes a kernel
+    constant.
+    """
     if isinstance(gamma, float) and 0.0 <= gamma < inf:
         return float(gamma)
     kind = "a positive finite number" + (", or a 1-D array of them (one per feature)" if per_feature else "")
@@ -42,7 +44,7 @@ def check_gamma(gamma: Any, per_feature: bool) -> float | np.ndarray:
 
 
 def feature_gamma(gamma: float | np.ndarray, n_features: int) -> float | np.ndarray:
-    """Gamma as a float or array, checked against the number of features."""
+    """Return gamma as a float or array, checked against the number of features."""
     if isinstance(gamma, float):
         return gamma
     if len(gamma) != n_features:
@@ -51,7 +53,7 @@ def feature_gamma(gamma: float | np.ndarray, n_features: int) -> float | np.ndar
 
 
 def check_finite(name: str, value: Any) -> float:
-    """Value as a float; an error that names the parameter if it is not a finite number."""
+    """Return a value as a float; raise an error that names the parameter if it is not a finite number."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -62,7 +64,7 @@ def check_finite(name: str, value: Any) -> float:
 
 
 def check_degree(degree: Any) -> int:
-    """Degree as an int of at least 1."""
+    """Return the degree as an int of at least 1."""
     try:
         whole = not isinstance(degree, bool) and int(degree) == degree
     except (TypeError, ValueError, OverflowError):
@@ -138,7 +140,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
-        """Kernel values k(x_i, z_j).
+        """Return kernel values k(x_i, z_j).
 
         Parameters
         ----------
@@ -153,7 +155,7 @@ class Kernel(ABC):
         """
 
     def prepared(self, Z: Any, dtype: Any) -> Any:
-        """What `fill` takes of the vectors Z: what is the same for all rows is done here."""
+        """Return what `fill` takes of the vectors Z; this does the work that is the same for all rows."""
         return Z
 
     def fill(self, X: Any, points: Any, out: np.ndarray, n_jobs: int | None) -> None:
@@ -163,7 +165,7 @@ class Kernel(ABC):
     def scores(
         self, X: Any, Z: Any, coef: np.ndarray, dtype: Any = np.float64, n_jobs: int | None = None
     ) -> np.ndarray:
-        """sum_j k(x_i, z_j) coef[j, c], the block of kernel values never stored whole.
+        """Return sum_j k(x_i, z_j) coef[j, c], without storing the whole block of kernel values.
 
         Parameters
         ----------
@@ -188,7 +190,7 @@ class Kernel(ABC):
         return result[:, 0] if coef.ndim == 1 else result
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """k(x_i, x_i), shape (b,)."""
+        """Return k(x_i, x_i), shape (b,)."""
         out = np.empty(X.shape[0], dtype)
         for lo in range(0, len(out), DIAGONAL_BLOCK):
             part = X[lo : lo + DIAGONAL_BLOCK]
@@ -196,21 +198,23 @@ class Kernel(ABC):
         return out
 
     def diag_at(self, X: Any, index: np.ndarray) -> np.ndarray:
-        """k(x_i, x_i) in float64 of rows X that are at the positions ``index`` of the whole."""
+        """Return k(x_i, x_i) in float64 of rows X that are at the positions ``index`` of the whole."""
         return self.diag(X)
 
     def largest(self, rows: Rows) -> float:
-        """A bound on the magnitude of kernel values between two of the rows, infinite beyond float64; 0 where only the
+        """Return a bound on the magnitude of kernel values between two rows, infinite beyond float64; 0 if only the
         values themselves can tell.
         """
         return 0.0
 
     def basis(self, rows: Rows, index: np.ndarray) -> Any:
-        """Rows at ``index`` as they go into a model."""
+        """Return the rows at ``index`` in the form that a model stores."""
         return rows.take(index, rows.exact_dtype)
 
     def check_basis(self, basis: Any, n_features: int) -> Any:
-        """Vectors of a basis as float32 or float64 array or CSR of ``n_features`` columns, or an error."""
+        """Return vectors of a basis as float32 or float64 array or CSR with ``n_features`` columns; raise an error
+        otherwise.
+        """
         from slimsvm.rows import as_csr, is_sparse
 
         basis = as_csr(basis) if is_sparse(basis) else np.asarray(basis)
@@ -220,24 +224,24 @@ class Kernel(ABC):
         return basis.astype(dtype, copy=False) if is_sparse(basis) else np.ascontiguousarray(basis, dtype)
 
     def folding(self, n_features: int) -> Folding | None:
-        """The map and the scales by which the core evaluates the kernel; None where only `block` knows."""
+        """Return the map and the scales by which the core evaluates the kernel; None if only `block` can."""
         return None
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Parameters, as JSON values and arrays from which `from_header` makes the kernel again."""
+        """Return the parameters as JSON values and arrays, from which `from_header` makes the kernel again."""
         raise TypeError(f"the kernel {self!r} cannot be saved: {type(self).__name__} does not define to_header")
 
     @classmethod
     def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
-        """The kernel that `to_header` described."""
+        """Make the kernel that `to_header` described."""
         raise TypeError(f"{cls.__name__} does not define from_header")
 
 
 class ParametricKernel(Kernel):
-    """A kernel whose parameters, numbers, texts and arrays, are all that a model file has to say of it."""
+    """The base class of kernels whose numbers, texts and arrays are all that a model file needs."""
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Numbers and texts as JSON values, arrays as arrays named ``kernel_*``; None is left out."""
+        """Return numbers and texts as JSON values, and arrays named ``kernel_*``; None is left out."""
         header: dict[str, Any] = {"kernel": self.name}
         arrays = {}
         for key, value in vars(self).items():
@@ -249,14 +253,14 @@ class ParametricKernel(Kernel):
 
     @classmethod
     def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
-        """The kernel with these parameters."""
+        """Make the kernel with these parameters."""
         values = {key: value for key, value in header.items() if key != "kernel"}
         values |= {key.removeprefix("kernel_"): value for key, value in arrays.items() if key.startswith("kernel_")}
         return cls(**values)
 
 
 class FoldedKernel(ParametricKernel):
-    """A kernel that is a map of one number z: fast, dense and CSR, by its `folding`; and shipped, by its `formula`.
+    """The base class of kernels that map one number z: the core evaluates their `folding`, exports use their `formula`.
 
     Attributes
     ----------
@@ -280,7 +284,7 @@ class FoldedKernel(ParametricKernel):
 
     @abstractmethod
     def formula(self, z: Any, f: Functions) -> Any:
-        """The kernel value as a formula in z, from which every form that a model is shipped in is made.
+        """Return the kernel value as a formula in z, from which every exported form is made.
 
         Parameters
         ----------
@@ -292,17 +296,18 @@ class FoldedKernel(ParametricKernel):
 
     @abstractmethod
     def folding(self, n_features: int) -> Folding:
-        """The map and the scales by which the core evaluates the kernel."""
+        """Return the map and the scales by which the core evaluates the kernel."""
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
-        """Kernel values of folded rows, computed by the core."""
+        """Compute kernel values of folded rows in the core."""
         from slimsvm.kernels.kernel_rows import KernelRows
 
         rows = KernelRows.for_basis(self, X, Z, dtype=dtype, n_jobs=None)
         return rows.block(rows.points_of(Z))
 
     def block_with_slopes(self, X: Any, Z: Any, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Kernel values k(x_i, z_j) and their derivatives in the folded product; those in z_j are `Folding.metric`'s.
+        """Return kernel values k(x_i, z_j) and their derivatives in the folded product; `Folding.metric` gives those in
+        z_j.
 
         Parameters
         ----------
@@ -322,7 +327,7 @@ class FoldedKernel(ParametricKernel):
 
 @dataclass(frozen=True)
 class Unmapped(FoldedKernel):
-    """The number that a kernel's map takes, as a kernel."""
+    """A kernel that returns the number z that another kernel maps."""
 
     kernel: FoldedKernel
     name: ClassVar[str] = "unmapped"
@@ -330,22 +335,22 @@ class Unmapped(FoldedKernel):
     map: ClassVar[str] = "IDENTITY"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """The number z itself."""
+        """Return the number z itself."""
         return z
 
     def folding(self, n_features: int) -> Folding:
-        """The kernel's folding with the identity as its map."""
+        """Return the kernel's folding with the identity as its map."""
         return replace(self.kernel.folding(n_features), code=core.IDENTITY, degree=1)
 
 
 def largest_entry(rows: Rows) -> float:
-    """Greatest magnitude among the features of all rows; blockwise."""
+    """Return the greatest magnitude among the features of all rows, read in blocks."""
     parts = (rows.slice(lo, hi, rows.exact_dtype) for lo, hi in rows.blocks(NORM_ROWS))
     return max((float(max(X.max(), -X.min())) for X in parts if 0 not in X.shape), default=0.0)
 
 
 def largest_norm(rows: Rows) -> float:
-    """Greatest ``|x_i|^2``, infinite beyond float64; one pass, blockwise, however often it is asked for."""
+    """Return the greatest ``|x_i|^2``, infinite beyond float64; one pass in blocks, however often it is called."""
     if rows.largest_norm is None:
         with np.errstate(over="ignore"):
             parts = (rows.slice(lo, hi, rows.exact_dtype) for lo, hi in rows.blocks(NORM_ROWS))
@@ -354,7 +359,7 @@ def largest_norm(rows: Rows) -> float:
 
 
 def squared_norms(X: Any) -> np.ndarray:
-    """``|x_i|^2`` in float64."""
+    """Return ``|x_i|^2`` in float64."""
     from slimsvm.rows import as_csr, is_sparse
 
     if is_sparse(X):

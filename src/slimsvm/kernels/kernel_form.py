@@ -19,16 +19,16 @@ class Functions(Protocol):
     """The functions that `FoldedKernel.formula` may use beside ``+ - * /``."""
 
     def exp(self, z: Any) -> Any:
-        """e^z."""
+        """Return e^z."""
 
     def sqrt(self, z: Any) -> Any:
-        """The square root, 0 of a z that rounding left below 0."""
+        """Return the square root, or 0 if rounding left z below 0."""
 
     def tanh(self, z: Any) -> Any:
-        """The hyperbolic tangent."""
+        """Return the hyperbolic tangent."""
 
     def power(self, z: Any, degree: int) -> Any:
-        """z^degree."""
+        """Return z^degree."""
 
 
 # `Functions` of arrays.
@@ -65,14 +65,14 @@ class Folding:
 
     @property
     def metric(self) -> float | np.ndarray:
-        """The weight of each raw feature in the folded product: the derivative in z_c is slope · metric_c · x_c.
+        """Return the weight of each raw feature in the folded product: the derivative in z_c is slope · metric_c · x_c.
 
         With ``norms`` it is slope · metric_c · (x_c - z_c).
         """
         return self.row_scale * self.point_scale
 
     def map_with_slopes(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The map of any numbers z, and its derivatives there; float64, C-contiguous."""
+        """Return the map of any numbers z, and its derivatives there; float64, C-contiguous."""
         values, slopes = np.empty_like(z), np.empty_like(z)
         core.map_with_slopes(
             code=self.code, degree=self.degree, z=z.reshape(-1), values=values.reshape(-1), slopes=slopes.reshape(-1)
@@ -81,7 +81,7 @@ class Folding:
 
     @property
     def steepness(self) -> float:
-        """Slope of the map at 0: with ``norms`` the greatest, since no z is above 0."""
+        """Return the slope of the map at 0; with ``norms`` it is the greatest, since no z is above 0."""
         return float(self.map_with_slopes(np.zeros(1))[1][0])
 
     @property
@@ -100,7 +100,7 @@ NO_INDEX = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Selection:
-    """A choice of rows: the rows at ``index``, or if that is empty, ``n`` consecutive rows from ``first``."""
+    """A choice of rows: the rows at ``index``, or, if that is empty, ``n`` consecutive rows from ``first``."""
 
     n: int
     first: int = 0
@@ -108,11 +108,11 @@ class Selection:
 
 
 class Expression(ABC):
-    """A number of `FoldedKernel.formula` that is no array: what ``+ - * /`` and minus make is said by two methods."""
+    """A number of `FoldedKernel.formula` that is no array; two methods define what ``+ - * /`` and minus make."""
 
     @abstractmethod
     def joined(self, sign: str, left: Any, right: Any) -> Any:
-        """``left sign right``; one of the two may be a float."""
+        """Return ``left sign right``; one of the two may be a float."""
 
     @abstractmethod
     def __neg__(self) -> Any: ...

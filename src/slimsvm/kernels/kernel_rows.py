@@ -45,7 +45,7 @@ PartFunction = Callable[[Operand, int, Selection, int], None]
 
 
 class EvalCounter:
-    """Exact number of kernel evaluations done: rows times points, padding not counted.
+    """An exact count of kernel evaluations: rows times points, without padding.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class EvalCounter:
 
 
 class KernelRows(Sized):
-    """Rows seen through a kernel, folded once where they fit in memory.
+    """The rows of a problem seen through a kernel, folded once if they fit in memory.
 
     Results are bitwise the same for any number of threads, and a row's scores are bitwise the same in any selection of
     rows.
@@ -156,7 +156,8 @@ class KernelRows(Sized):
         centre: np.ndarray | None = None,
         memory_limit: int = 0,
     ) -> KernelRows:
-        """Rows X to be scored against the basis Z: centred by Z, so that a row's scores do not depend on the others.
+        """Return rows X for scoring against the basis Z: Z gives the centre, so that no row's scores depend on other
+        rows.
 
         ``centre`` is that of an earlier call with the same Z and as many features, which need not be computed again.
         Folded rows are kept where they take no more than ``memory_limit`` bytes.
@@ -167,17 +168,19 @@ class KernelRows(Sized):
 
     @property
     def precision(self) -> str:
-        """Name of ``dtype``, which NumPy takes long to tell."""
+        """Return the name of ``dtype``, which NumPy is slow to tell."""
         return "float32" if self.dtype == np.float32 else "float64"
 
     @made_once
     def raw(self) -> np.ndarray | None:
-        """The rows as compiled code can fold them on the way; None if they are kept folded, or have another form."""
+        """Return the rows in a form that compiled code folds in passing; None if they are kept folded or have another
+        form.
+        """
         is_kept = self._kept is not None or self._folding is None
         return self.rows.plain() if isinstance(self.rows, DenseRows) and not is_kept else None
 
     def scorer(self, points: Points, coef: np.ndarray, intercept: np.ndarray) -> RawScorer | None:
-        """What scores any rows as wide as these that are as `raw` is; None where a kernel has no folding."""
+        """Return a scorer of rows with as many features, in the form of `raw`; None if the kernel has no folding."""
         if self._folding is None or self.rows.is_sparse:
             return None
         coef = np.require(coef, self.dtype, ["C", "W", "A"])
@@ -185,12 +188,12 @@ class KernelRows(Sized):
 
     @made_once
     def bulk(self) -> Bulk:
-        """Where most rows are: what their means and squares are taken of."""
+        """Return the region where most rows are, over which means and squares are taken."""
         return Bulk.of(self.rows, self._folding)
 
     @property
     def radius(self) -> float:
-        """Greatest ``|x - centre|^2 / 2`` of folded rows times `Folding.steepness`; 0 for kernels without a metric.
+        """Return the greatest ``|x - centre|^2 / 2`` of folded rows times `Folding.steepness`; 0 without a metric.
 
         For RBF kernels that is ``gamma |x - centre|^2``. Above 500, float32 kernel values are in doubt.
         """
@@ -215,12 +218,12 @@ class KernelRows(Sized):
 
     @property
     def half_norms(self) -> np.ndarray | None:
-        """``-|x - centre|^2 / 2`` of folded rows; None where they are not kept, or have no norms."""
+        """Return ``-|x - centre|^2 / 2`` of folded rows; None if they are not kept, or have no norms."""
         has_norms = self._folding is not None and self._folding.norms
         return self._kept.rows.half if self._kept is not None and has_norms else None
 
     def points(self, index: np.ndarray) -> Points:
-        """Rows at ``index`` as basis points."""
+        """Return the rows at ``index`` as basis points."""
         index = self._check_index(index)
         vectors = partial(self.kernel.basis, self.rows, index)
         if self._kept is not None and not self.rows.is_sparse:
@@ -230,7 +233,7 @@ class KernelRows(Sized):
         return self.points_of(vectors())
 
     def points_of(self, basis: Any) -> Points:
-        """Any vectors as basis points: ndarray of shape (k, d) or CSR."""
+        """Return any vectors as basis points: ndarray of shape (k, d) or CSR."""
         basis = self.kernel.check_basis(basis, self.n_features)
         if self._folding is None:
             return Points(basis, basis.shape[0], data=self.kernel.prepared(basis, self.dtype))
@@ -239,7 +242,7 @@ class KernelRows(Sized):
         return points_for_dense(self._folding, basis, self.centre, self.dtype)
 
     def basis(self, index: np.ndarray) -> Any:
-        """Rows at ``index`` as they go into a model: ndarray of shape (k, d) or CSR."""
+        """Return the rows at ``index`` in the form that a model stores: ndarray of shape (k, d) or CSR."""
         return self.kernel.basis(self.rows, self._check_index(index))
 
     def scores(
@@ -250,7 +253,7 @@ class KernelRows(Sized):
         segments: np.ndarray | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """sum_j k(x_i, p_j) coef[j, c], the kernel values never stored.
+        """Return sum_j k(x_i, p_j) coef[j, c], without storing the kernel values.
 
         Parameters
         ----------
@@ -300,7 +303,9 @@ class KernelRows(Sized):
         return out
 
     def block(self, points: Points, rows: RowChoice = None, out: np.ndarray | None = None) -> np.ndarray:
-        """Kernel values of rows (as in `scores`) and points, shape (b, k); into ``out`` as in `scores`, if given."""
+        """Return kernel values of rows (as in `scores`) and points, shape (b, k); into ``out`` as in `scores`, if
+        given.
+        """
         n, choice = self._choice(rows)
         out = _result(out, (n, points.k), self.dtype)
         if self._kept is not None and not len(points.far) and n * points.k * self.value_work <= self.sizes.call_work:
@@ -318,7 +323,7 @@ class KernelRows(Sized):
         return out
 
     def diag(self, rows: RowChoice = None) -> np.ndarray:
-        """k(x_i, x_i) of rows (as in `scores`), exact, float64, shape (b,)."""
+        """Return k(x_i, x_i) of rows (as in `scores`), exact, float64, shape (b,)."""
         n, choice = self._choice(rows)
         out = np.empty(n)
         for at, part in self._cut(choice):
@@ -328,7 +333,7 @@ class KernelRows(Sized):
 
     @made_once
     def value_work(self) -> int:
-        """Multiply-adds of dense rows that take as long as one kernel value, about."""
+        """Return how many multiply-adds of dense rows take about as long as one kernel value."""
         n_stored = SPARSE_WORK * self.rows.n_stored // max(1, self.n_rows) if self.rows.is_sparse else self.n_features
         return MAP_WORK + min(n_stored, self.n_features)
 
@@ -338,7 +343,7 @@ class KernelRows(Sized):
         return self._kept is not None
 
     def folded_rows(self, index: np.ndarray) -> tuple[core.Structure, np.ndarray]:
-        """Folded rows for compiled code that moves basis vectors, and where in them the rows at ``index`` are.
+        """Return folded rows for compiled code that moves basis vectors, and where in them the rows at ``index`` are.
 
         All rows where they are kept, otherwise a copy of those at ``index``.
         """
@@ -349,8 +354,8 @@ class KernelRows(Sized):
     def _far_values(
         self, operand: Any, selection: Selection, choice: Selection, at: int, points: Points
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which of the selected rows are far from the centre, and their values with the far points: as compiled code
-        has them, and as they are.
+        """Return which selected rows are far from the centre, and their values with the far points: as compiled code
+        has them, and the exact ones.
         """
         own = selection.index if len(selection.index) else np.arange(selection.first, selection.first + selection.n)
         assert self._folding is not None
@@ -454,7 +459,7 @@ class KernelRows(Sized):
     def _for_folded_parts(
         self, folding: Folding, choice: Selection, start: int, n_points: int, function: PartFunction
     ) -> None:
-        """Dense rows folded on the way: every thread folds as many as its cache holds, and goes on with these."""
+        """Fold dense rows in passing: every thread folds as many as its cache holds, and continues with these."""
         is_little = choice.n * n_points * (self.n_features + 16) < self.sizes.small_work
         n_jobs = 1 if is_little else self.n_jobs
         n_parts = 1 if n_jobs == 1 else 2 * n_jobs  # at least: each costs about as much Python as 100 rows
@@ -475,7 +480,7 @@ class KernelRows(Sized):
         run_tiles(work, len(parts), n_jobs)
 
     def _folder(self, folding: Folding, n_rows: int) -> DenseFolder:
-        """One for so many rows, used before where there is such a one: new memory takes as long as to fold them."""
+        """Return a folder for so many rows, a used one if there is one: new memory takes as long as folding."""
         try:
             folder = self._folders.pop()
         except IndexError:
@@ -486,7 +491,7 @@ class KernelRows(Sized):
 
 
 def _farthest(folded: FoldedRows) -> float:
-    """``|x - centre|^2 / 2`` of the farthest of some rows, folded."""
+    """Return ``|x - centre|^2 / 2`` of the farthest of some folded rows."""
     half = folded.rows.half
     return float(-half.min()) if len(half) else 0.0
 

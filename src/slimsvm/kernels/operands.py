@@ -48,7 +48,7 @@ DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR row
 
 @dataclass(frozen=True)
 class RowSizes:
-    """How much is worked on at a time. Chosen, not measured."""
+    """Settings of how many rows are processed together. Chosen, not measured."""
 
     # Multiply-adds that take about as long as it does to have another thread help.
     small_work: int = 4_000_000
@@ -63,7 +63,7 @@ class RowSizes:
 
 
 class Sized:
-    """Base of what works on parts of rows: it has the sizes of these parts, which tests override."""
+    """The base class of what processes parts of rows: it has the sizes of these parts, which tests override."""
 
     sizes: ClassVar[RowSizes] = RowSizes()
 
@@ -97,12 +97,12 @@ class Points:
 
     @made_once
     def raw(self) -> Any:
-        """The vectors themselves, ndarray or CSR of shape (k, d)."""
+        """Return the vectors themselves, ndarray or CSR of shape (k, d)."""
         return self._vectors() if callable(self._vectors) else self._vectors
 
 
 class Operand(ABC):
-    """Rows in the form that a kernel's values are computed from."""
+    """Rows in the form from which a kernel's values are computed."""
 
     @abstractmethod
     def scores(
@@ -152,12 +152,12 @@ class FoldedRows(Operand):
 
 @cache
 def _no_weights(dtype: np.dtype) -> core.Structure:
-    """What asks for kernel values in place of sums."""
+    """Return the argument that asks for kernel values in place of sums."""
     return core.Weights(n_segments=1, n_outputs=0, values=np.empty(0, dtype), first=np.zeros(1, np.int64))
 
 
 def cut_weights(coef: np.ndarray, segments: np.ndarray) -> core.Structure:
-    """Coefficients (k, m) as compiled code multiplies them, cut at the bounds of panels and segments."""
+    """Return coefficients (k, m) as compiled code multiplies them, cut at the bounds of panels and segments."""
     (k, m), panel, n_segments = coef.shape, panel_of(coef.dtype), len(segments) - 1
     n_entries = -(-k // panel) + n_segments
     values = aligned_zeros(n_entries * m * panel, coef.dtype)
@@ -168,14 +168,14 @@ def cut_weights(coef: np.ndarray, segments: np.ndarray) -> core.Structure:
 
 
 def _scale(folding: Folding, dtype: np.dtype) -> float:
-    """Constant that kernel values come out too large by."""
+    """Return the constant factor that computed kernel values still have."""
     return EXP2_SCALE_FLOAT32 if folding.code == EXP2 and dtype == np.float32 else 1.0
 
 
 def folding_arguments(
     folding: Folding, centre: np.ndarray, scale: float | np.ndarray, dtype: np.dtype
 ) -> dict[str, Any]:
-    """What folding dense rows takes beside the rows and their numbers."""
+    """Return the arguments for folding dense rows, except the rows and their numbers."""
     aligned_centre, feature_scale = aligned_zeros(len(centre), np.float64), aligned_zeros(len(centre), np.float64)
     aligned_centre[:], feature_scale[:] = centre, scale
     norm = core.SQUARED if folding.norms else core.NO_NORM
@@ -183,7 +183,7 @@ def folding_arguments(
 
 
 class RawScorer(Sized):
-    """Scores and labels of dense rows of floats, C-contiguous, that are folded on the way.
+    """A scorer of dense C-contiguous rows of floats, which it folds in passing: scores and labels.
 
     What rows have no part in is done here once, so that little of Python is left where a model is asked for few rows.
 
@@ -225,16 +225,16 @@ class RawScorer(Sized):
         self._words = np.empty(0), np.empty((0, 1), np.int64), False
 
     def sums(self, raw: np.ndarray, out: np.ndarray, n_jobs: int | None) -> int:
-        """`FoldedRows.scores`; returns how many of the rows may not be finite: 0 if all are."""
+        """Compute `FoldedRows.scores`; return how many of the rows may not be finite: 0 if all are."""
         return self._run(raw, n_jobs, {"sums": out.reshape(len(raw), -1) if out.size else out.reshape(0, 0)})
 
     def scores(self, raw: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, int]:
-        """Scores of shape (n, m), float64, and how many of the rows may not be finite."""
+        """Return scores of shape (n, m), float64, and how many of the rows may not be finite."""
         scores = np.empty((len(raw), self._n_outputs))
         return scores, self._run(raw, n_jobs, {"scores": scores})
 
     def labels(self, raw: np.ndarray, classes: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, int]:
-        """Class of the greatest score of each row, or of the only score's sign, and how many may not be finite.
+        """Return the class of each row's greatest score, or the only score's sign, and how many rows may not be finite.
 
         Compiled code copies classes of whole words itself.
         """
@@ -266,7 +266,7 @@ class RawScorer(Sized):
 
 
 class DenseFolder:
-    """Folds blocks of dense rows one after another into one operand, by one thread: memory is the limit."""
+    """A folder of blocks of dense rows, one after another, into one operand, in one thread: memory is the limit."""
 
     def __init__(self, folding: Folding, centre: np.ndarray, n_rows: int, dtype: np.dtype):
         self.folding, self.centre = folding, centre
@@ -287,13 +287,13 @@ class DenseFolder:
             core.fold_rows(raw=raw[part], out=out[part], half=half[part], factor=factor[part], **arguments)
 
     def operand(self, n: int | None = None) -> FoldedRows:
-        """The operand of the first n rows (None: all), once they are in."""
+        """Return the operand of the first n rows (None: all), after they were folded."""
         values, half, factor = self.values[:n].reshape(-1), self.half[:n], self.factor[:n]
         return FoldedRows(self.folding, core.Rows(n_features=len(self.centre), values=values, half=half, factor=factor))
 
 
 def _fold_csr(raw: sp.csr_array, scale: Any, folding: Folding, dtype: np.dtype) -> core.Structure:
-    """Folded CSR rows."""
+    """Fold CSR rows."""
     index_type = np.int32 if raw.shape[1] <= np.iinfo(np.int32).max else np.int64
     columns = np.require(raw.indices, index_type, ["C", "A"])
     indptr = np.require(raw.indptr, np.int64, ["C", "A"])
@@ -316,7 +316,7 @@ def _fold_csr(raw: sp.csr_array, scale: Any, folding: Folding, dtype: np.dtype) 
 
 
 def folded_csr_rows(folding: Folding, raw: sp.csr_array, dtype: np.dtype) -> FoldedRows:
-    """Operand of CSR rows."""
+    """Return the operand of CSR rows."""
     return FoldedRows(folding, _fold_csr(raw, folding.row_scale, folding, dtype))
 
 
@@ -327,7 +327,7 @@ def _base(folding: Folding, half: np.ndarray, n_panels: int, panel: int) -> np.n
 
 
 def points_for_dense(folding: Folding, raw: Any, centre: np.ndarray, dtype: np.dtype) -> Points:
-    """Vectors folded as points for dense rows."""
+    """Fold vectors as points for dense rows."""
     array = raw.toarray() if is_sparse(raw) else raw
     folder = DenseFolder(folding, centre, len(array), dtype)
     folder.add(array, 0, folding.point_scale)
@@ -335,7 +335,7 @@ def points_for_dense(folding: Folding, raw: Any, centre: np.ndarray, dtype: np.d
 
 
 def points_of_folded(rows: FoldedRows, vectors: Callable[[], np.ndarray], index: np.ndarray | slice) -> Points | None:
-    """Dense rows at ``index`` as points, made of what ``vectors()`` returns; None where points are folded otherwise."""
+    """Return dense rows at ``index`` as points, made of ``vectors()``; None if points are folded in another way."""
     folding, folded = rows.folding, rows.rows
     if folding.point_scale is not folding.row_scale:
         return None
@@ -353,7 +353,7 @@ def _packed(folding: Folding, vectors: Any, values: np.ndarray, half: np.ndarray
 
 
 def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
-    """Vectors folded as points for CSR rows: dense by feature, or CSC where few of them share a feature."""
+    """Fold vectors as points for CSR rows: dense by feature, or CSC if few of them share a feature."""
     (k, d), panel = raw.shape, panel_of(dtype)
     folded = _fold_csr(raw if is_sparse(raw) else sp.csr_array(raw), folding.point_scale, folding, dtype)
     n_panels = -(-k // panel)
@@ -385,7 +385,7 @@ def _mostly_dense(indices: np.ndarray, k: int, d: int, itemsize: int) -> bool:
 
 
 class RawRows(Operand):
-    """Rows as they are, for kernels that only have `block`."""
+    """Rows without folding, for kernels that only have `block`."""
 
     def __init__(self, kernel: Any, raw: Block, dtype: np.dtype):
         self.kernel, self.raw, self.dtype = kernel, raw, dtype

@@ -21,7 +21,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def between(kernel_rows: KernelRows, A: Any, B: Any = None) -> np.ndarray:
-    """k(a_i, b_j) of raw basis vectors as a float64 array (len(A), len(B)); of A with themselves where B is None.
+    """Return k(a_i, b_j) of raw basis vectors as a float64 array (len(A), len(B)); B None stands for A.
 
     A precomputed kernel's vectors are positions of training rows: their values are read off the rows' matrix.
     """
@@ -41,7 +41,9 @@ def between(kernel_rows: KernelRows, A: Any, B: Any = None) -> np.ndarray:
 
 
 def _of_few(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray | None:
-    """`between` few dense vectors, the same bits in half the time; None where there are others or some are far."""
+    """Compute `between` for few dense vectors, to the same bits in half the time; None for other vectors or if some are
+    far.
+    """
     folding, other = kernel_rows.kernel.folding(A.shape[1]), A if B is None else B
     if folding is None or is_sparse(A) or is_sparse(other) or A.dtype not in FLOATS or other.dtype not in FLOATS:
         return None
@@ -63,7 +65,7 @@ def _of_few(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray | None:
 
 
 def squared_lengths(kernel_rows: KernelRows, A: Any) -> np.ndarray:
-    """k(a_i, a_i) of raw basis vectors, float64."""
+    """Return k(a_i, a_i) of raw basis vectors, float64."""
     if not kernel_rows.kernel.has_features:
         return kernel_rows.diag(np.asarray(A)[:, 0].astype(np.int64))
     return kernel_rows.kernel.diag(A)

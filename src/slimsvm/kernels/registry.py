@@ -20,7 +20,7 @@ USUAL_PARAMS = frozenset(("gamma", "degree", "coef0"))
 
 
 def kernels_with(ability: str) -> str:
-    """Names of the kernels with an attribute of `Kernel`, as an error message lists them.
+    """Return the names of kernels with an attribute of `Kernel`, as an error message lists them.
 
     Examples
     --------
@@ -34,12 +34,12 @@ def kernels_with(ability: str) -> str:
 
 @cache
 def parameters_of(kernel: str) -> frozenset[str]:
-    """Parameters of the kernel of that name."""
+    """Return the parameters of the kernel of that name."""
     return frozenset(field.name for field in fields(cast(Any, KERNELS[kernel])))
 
 
 def get_kernel(kernel: str | Kernel | Callable, **params: Any) -> Kernel:
-    """The kernel with a name, or a kernel object itself, or a `CallableKernel` of a function.
+    """Return the kernel with a name, a kernel object itself, or a `CallableKernel` of a function.
 
     Parameters
     ----------

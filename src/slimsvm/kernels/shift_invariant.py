@@ -20,7 +20,7 @@ LOG2_E = 1.4426950408889634
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShiftInvariant(FoldedKernel):
-    """A kernel of x - z that is 1 at 0, with one gamma or one for each feature.
+    """The base class of kernels of x - z that are 1 at 0, with one gamma or one for each feature.
 
     Arrays of gammas have no hash, and their == is no single truth value: this class defines both for its kernels.
 
@@ -46,7 +46,7 @@ class ShiftInvariant(FoldedKernel):
         return f"{type(self).__name__}(gamma={np.asarray(self.gamma).tolist()})"
 
     def folding(self, n_features: int) -> Folding:
-        """Rows and points are scaled by gamma, or by its root where z is a squared distance."""
+        """Scale rows and points by gamma, or by its root if z is a squared distance."""
         base = LOG2_E if self.is_exponential else 1.0
         scale = self.unit * base * feature_gamma(self.gamma, n_features)
         if self.form == "absolute":
@@ -55,11 +55,11 @@ class ShiftInvariant(FoldedKernel):
         return Folding(getattr(core, self.map), row_scale=scale, point_scale=scale, norms=True)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """1 for every row."""
+        """Return 1 for every row."""
         return np.ones(X.shape[0], dtype)
 
     def largest(self, rows: Any) -> float:
-        """1: no value is larger."""
+        """Return 1: no value is larger."""
         return 1.0
 
 
@@ -87,7 +87,7 @@ class RBF(ShiftInvariant):
     map: ClassVar[str] = "EXP2"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """e^z."""
+        """Return e^z."""
         return f.exp(z)
 
 
@@ -115,7 +115,7 @@ class Matern32(ShiftInvariant):
     map: ClassVar[str] = "MATERN32"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """(1 + s) e^-s, where s is the scaled distance."""
+        """Return (1 + s) e^-s, where s is the scaled distance."""
         s = f.sqrt(-2.0 * z)
         return (1.0 + s) * f.exp(-s)
 
@@ -144,7 +144,7 @@ class RationalQuadratic(ShiftInvariant):
     map: ClassVar[str] = "RATIONAL"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """1 / (1 - z)."""
+        """Return 1 / (1 - z)."""
         return 1.0 / (1.0 - z)
 
 
@@ -166,7 +166,7 @@ class Laplacian(ShiftInvariant):
     map: ClassVar[str] = "EXP2"
 
     def formula(self, z: Any, f: Functions) -> Any:
-        """e^z."""
+        """Return e^z."""
         return f.exp(z)
 
 

@@ -1,4 +1,4 @@
-"""Points of an additive kernel as its terms are computed from them, and the values of rows with them.
+"""Points of an additive kernel in the form that its terms take, and the values of rows with them.
 
 A distance in one column is a difference of two numbers: there are no norms, and nothing cancels that both of them hold.
 Sparse rows and points are dense while they are here, some at a time, since columns where both are 0 count, too.
@@ -36,7 +36,7 @@ LARGEST = {SINGLE: 1e18, DOUBLE: 1e150}
 
 @dataclass(frozen=True, eq=False)
 class TermPoints:
-    """Points centred, scaled, in panels.
+    """The points, centred and scaled, in panels.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class TermPoints:
 
     @classmethod
     def of(cls, kernel: Additive, Z: Any, dtype: np.dtype) -> TermPoints:
-        """Those of some vectors, in this type or, where they are far from each other, in float64."""
+        """Make the points of some vectors in this type, or in float64 if they are far from each other."""
         n_features = Z.shape[1]
         offsets = kernel.offsets(n_features)
         n_terms = len(offsets) - 1
@@ -94,7 +94,7 @@ class TermPoints:
 
 
 def _dense_parts(X: Any) -> Iterator[np.ndarray]:
-    """Rows as dense arrays of floats."""
+    """Yield rows as dense arrays of floats, part by part."""
     if not is_sparse(X):
         yield _floats(X)
         return
@@ -109,7 +109,7 @@ def _floats(X: Any) -> np.ndarray:
 
 
 def _centre(Z: Any) -> np.ndarray:
-    """The mean of dense points: what folded numbers are small about, if the points are near each other."""
+    """Return the mean of dense points. Folded numbers about it are small if the points are near each other."""
     if is_sparse(Z) or not len(Z):
         return np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -118,7 +118,7 @@ def _centre(Z: Any) -> np.ndarray:
 
 
 def _folded(folding: Folding, centre: np.ndarray, part: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Rows centred, scaled, and cut at `LARGEST`."""
+    """Return rows centred, scaled, and cut at `LARGEST`."""
     folder = DenseFolder(Folding(core.IDENTITY, row_scale=folding.row_scale), centre, len(part), dtype)
     folder.add(part, 0)
     return np.clip(folder.values, -LARGEST[dtype], LARGEST[dtype], out=folder.values)

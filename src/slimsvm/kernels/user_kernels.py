@@ -1,4 +1,4 @@
-"""Kernels given as values or as a function: precomputed, user's callable."""
+"""Kernels of the user's: precomputed values, or a function."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ class Precomputed(Kernel):
     form: ClassVar[str | None] = "columns"
 
     def block(self, X: Any, Z: Any, dtype: Any = np.float64) -> np.ndarray:
-        """Columns of X at the positions Z."""
+        """Return the columns of X at the positions Z."""
         positions = self.check_basis(Z, X.shape[1])[:, 0]
         values = X[:, positions]
         return (values.toarray() if hasattr(values, "toarray") else np.asarray(values)).astype(dtype)
 
     def diag(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
-        """Diagonal of the square matrix X."""
+        """Return the diagonal of the square matrix X."""
         return self.diag_at(X, np.arange(X.shape[0])).astype(dtype)
 
     def diag_at(self, X: Any, index: np.ndarray) -> np.ndarray:
-        """k(x_i, x_i) of training rows X, which are at the positions ``index``."""
+        """Return k(x_i, x_i) of training rows X, which are at the positions ``index``."""
         if index.size and index.max() >= X.shape[1]:
             raise ValueError(f"a precomputed kernel has a diagonal for training rows only: row {index.max()} is none")
         return np.asarray(X[np.arange(X.shape[0]), index], np.float64).reshape(-1)
 
     def largest(self, rows: Rows) -> float:
-        """The greatest magnitude of the matrix's values."""
+        """Return the greatest magnitude of the matrix's values."""
         return largest_entry(rows)
 
     def basis(self, rows: Rows, index: np.ndarray) -> np.ndarray:
-        """Positions as an array of shape (k, 1)."""
+        """Return the positions as an array of shape (k, 1)."""
         return index[:, None].copy()
 
     def check_basis(self, basis: Any, n_features: int) -> np.ndarray:
-        """Positions as int64, or an error."""
+        """Return the positions as int64; raise an error if they are none."""
         positions = np.asarray(basis).astype(np.int64)
         if positions.ndim != 2 or positions.shape[1] != 1:
             raise ValueError(f"a precomputed kernel's basis must have shape (k, 1), got {positions.shape}")
@@ -70,12 +70,12 @@ class Precomputed(Kernel):
         return positions
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The name alone: there are no parameters."""
+        """Return the name alone: there are no parameters."""
         return {"kernel": self.name}, {}
 
     @classmethod
     def from_header(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Precomputed:
-        """An object without parameters."""
+        """Make a kernel, which has no parameters."""
         return cls()
 
 
@@ -122,13 +122,13 @@ class CallableKernel(Kernel):
         return values
 
     def to_header(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """There is none: a model file holds no code."""
+        """Refuse: a model file holds no code."""
         raise TypeError("a model whose kernel is a function of yours cannot be saved: a model file holds no code")
 
 
 @dataclass(frozen=True)
 class CallableValues(Precomputed):
-    """The values of a user's function between rows that are no numbers; a vector is a row's position.
+    """The values of a user's function between rows that are not numbers; a vector is a row's position.
 
     Parameters
     ----------

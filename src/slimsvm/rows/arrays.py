@@ -23,7 +23,7 @@ CHECKED_VALUES = 1 << 20
 
 
 class Rows(ABC):
-    """Rows of a data matrix, read as blocks.
+    """The base class of rows of a data matrix, which are read as blocks.
 
     A block is a C-contiguous array or a ``scipy.sparse.csr_array`` in canonical format, of the dtype asked for. It may
     share memory with the data: nobody writes to a block.
@@ -68,31 +68,33 @@ class Rows(ABC):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
+        """Return the number of rows and of features."""
         return self.n_rows, self.n_features
 
     @abstractmethod
     def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """Rows at the positions of ``index`` (int64 array of shape (b,)), in that order, as a block of ``dtype``."""
+        """Return the rows at the positions of ``index`` (int64 array of shape (b,)), in that order, as a block of
+        ``dtype``.
+        """
 
     @abstractmethod
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
-        """Rows lo, …, hi - 1 as a block of ``dtype``."""
+        """Return the rows lo, …, hi - 1 as a block of ``dtype``."""
 
     def blocks(self, max_rows: int) -> Iterator[tuple[int, int]]:
-        """Bounds (lo, hi) of consecutive blocks of at most ``max_rows`` rows that cover all rows."""
+        """Yield bounds (lo, hi) of consecutive blocks of at most ``max_rows`` rows that cover all rows."""
         if max_rows < 1:
             raise ValueError(f"max_rows must be at least 1, got {max_rows}")
         for lo in range(0, self.n_rows, max_rows):
             yield lo, min(self.n_rows, lo + max_rows)
 
     def parts(self) -> list[tuple[int, int]]:
-        """Bounds of the parts in which sums over all rows are made."""
+        """Return the bounds of the parts in which sums over all rows are made."""
         return parts_of(self.n_rows)
 
     def map(self, function: Callable[..., Any], *items: list[Any], keep: bool = False) -> list[Any]:
-        """function(rows, *own) for the rows of each part, with its own items; ``keep`` leaves results where they are
-        made, which makes a difference where that is elsewhere.
+        """Return function(rows, *own) for the rows of each part, with its own items. With ``keep``, results of remote
+        parts stay where they are made.
         """
         parts = self.parts()
         rows = [self] if len(parts) == 1 else [RowRange(self, lo, hi) for lo, hi in parts]
@@ -106,12 +108,14 @@ class Rows(ABC):
 
     @property
     def exact_dtype(self) -> np.dtype:
-        """Float type that loses nothing of the stored values: float32 for types it can hold, otherwise float64."""
+        """Return a float type that loses nothing of the stored values: float32 if that holds them, otherwise
+        float64.
+        """
         return np.dtype(np.float32 if np.can_cast(self.dtype, np.float32) else np.float64)
 
 
 class _SomeRows(Rows):
-    """Some of the rows of another object, which are not copied."""
+    """Some of the rows of another object, without a copy."""
 
     def __init__(self, rows: Rows, n_rows: int):
         self._rows, self.n_rows, self.n_features, self.dtype = rows, n_rows, rows.n_features, rows.dtype
@@ -131,11 +135,11 @@ class RowRange(_SomeRows):
         self._lo = lo
 
     def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """Rows at positions within the range."""
+        """Return rows at positions within the range."""
         return self._rows.take(np.asarray(index) + self._lo, dtype)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
-        """Neighbouring rows within the range."""
+        """Return neighbouring rows within the range."""
         return self._rows.slice(self._lo + lo, self._lo + hi, dtype)
 
 
@@ -153,11 +157,11 @@ class ChosenRows(_SomeRows):
         self._index = index
 
     def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """Some of the chosen rows."""
+        """Return some of the chosen rows."""
         return self._rows.take(self._index[index], dtype)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
-        """Chosen rows that stand one after another."""
+        """Return chosen rows that stand one after another."""
         return self._rows.take(self._index[lo:hi], dtype)
 
 
@@ -184,19 +188,19 @@ class DenseRows(Rows):
         look_at_map(self._X)
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
-        """Rows at the positions of ``index``, in that order."""
+        """Return rows at the positions of ``index``, in that order."""
         if not self.in_memory:
             self.look()
         return np.ascontiguousarray(self._X[index], dtype=dtype).view(np.ndarray)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
-        """Rows lo, …, hi − 1."""
+        """Return rows lo, …, hi − 1."""
         if not self.in_memory:
             self.look()
         return np.ascontiguousarray(self._X[lo:hi], dtype=dtype).view(np.ndarray)
 
     def plain(self) -> np.ndarray | None:
-        """The array itself, if compiled code can read it without a copy; otherwise None."""
+        """Return the array itself if compiled code can read it without a copy; otherwise None."""
         return plain_floats(self._X)
 
 
@@ -212,18 +216,18 @@ class SparseRows(Rows):
         self.n_stored, self.dtype = X.nnz, X.dtype
 
     def take(self, index: np.ndarray, dtype: Any) -> sp.csr_array:
-        """Rows at the positions of ``index``, in that order."""
+        """Return rows at the positions of ``index``, in that order."""
         return self._X[index].astype(dtype, copy=False)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> sp.csr_array:
-        """Rows lo, …, hi − 1."""
+        """Return rows lo, …, hi − 1."""
         X, start, stop = self._X, self._X.indptr[lo], self._X.indptr[hi]
         parts = (X.data[start:stop].astype(dtype, copy=False), X.indices[start:stop], X.indptr[lo : hi + 1] - start)
         return sp.csr_array(parts, shape=(hi - lo, self.n_features))
 
 
 def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
-    """Row, column and value of the first NaN or infinity of an array or CSR matrix, or None; read in blocks."""
+    """Return row, column and value of the first NaN or infinity of an array or CSR matrix, or None; read in blocks."""
     if is_sparse(X):
         bad: Any = np.flatnonzero(~np.isfinite(X.data)) if X.data.dtype.kind == "f" else ()
         if not len(bad):
@@ -244,7 +248,7 @@ def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
 
 
 def say_not_finite(found: tuple[int, int, Any], first: int, where: str, names: list[str] | None) -> str:
-    """The message about a number that `find_not_finite` found in a part of the rows.
+    """Return the message about a number that `find_not_finite` found in a part of the rows.
 
     Parameters
     ----------
@@ -266,19 +270,19 @@ def say_not_finite(found: tuple[int, int, Any], first: int, where: str, names: l
 
 
 def in_pieces(n: int, size: int) -> Iterator[slice]:
-    """Slices of at most ``size`` of n numbers (one where ``size`` is 0), one after another."""
+    """Yield slices of at most ``size`` of n numbers (one if ``size`` is 0), one after another."""
     size = max(1, size)
     for lo in range(0, n, size):
         yield slice(lo, min(n, lo + size))
 
 
 def parts_of(n: int) -> list[tuple[int, int]]:
-    """Bounds of the parts in which sums over n rows are made; no rows are one part."""
+    """Return the bounds of the parts in which sums over n rows are made; no rows are one part."""
     return [(part.start, part.stop) for part in in_pieces(n, PASS_ROWS)] or [(0, 0)]
 
 
 def plain_floats(X: np.ndarray) -> np.ndarray | None:
-    """X, if compiled code can read it without a copy (C-contiguous floats); otherwise None.
+    """Return X if compiled code can read it without a copy (C-contiguous floats); otherwise None.
 
     Compiled code has one version for each type of float; one more for arrays that may not be written to is spared. Of
     a memory map None: its file is looked at before each block.
@@ -298,7 +302,7 @@ def is_text(X: Any) -> bool:
 
 
 def as_csr(X: Any) -> sp.csr_array:
-    """X as CSR with sorted, distinct columns in each row; without a copy if it is so already."""
+    """Return X as CSR with sorted, distinct columns in each row; without a copy if it is so already."""
     check_sparse(X)
     converted: Any = sp.csr_array(X)
     if X.format not in ("csr", "csc", "coo"):
@@ -310,7 +314,9 @@ def as_csr(X: Any) -> sp.csr_array:
 
 
 def _map_of(X: np.ndarray) -> mmap.mmap | np.memmap | None:
-    """The memory map that holds an array's values; the `numpy.memmap` itself where that does not know its file."""
+    """Return the memory map that holds an array's values, or the `numpy.memmap` itself if that does not know its
+    file.
+    """
     base: Any = X
     found = None
     while base is not None:
@@ -338,7 +344,7 @@ def look_at_map(X: np.ndarray) -> None:
 
 
 def as_rows(X: Any) -> Rows:
-    """Rows of a data matrix.
+    """Return the rows of a data matrix.
 
     Parameters
     ----------

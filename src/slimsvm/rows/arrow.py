@@ -1,4 +1,4 @@
-"""`Blocks` of Arrow tables and Parquet files: a block for each batch of a table, and for each row group of a file."""
+"""`Blocks` of Arrow tables and Parquet files: one block for each batch of a table or row group of a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Part:
 
 
 def parquet_parts(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Part]:
-    """The row groups of files and of folders' files, in order."""
+    """Return the row groups of files and of folders' files, in order."""
     from pyarrow import ArrowException, parquet
 
     parts = []
@@ -52,7 +52,7 @@ def parquet_parts(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> lis
 
 
 def parquet_files(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Path]:
-    """Files in the order given; the files of a folder, and of the folders in it, in the order of their names."""
+    """Return files in the given order; a folder's files, and those of its folders, are in the order of their names."""
     files = []
     for path in map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths):
         if not path.is_dir():
@@ -80,7 +80,7 @@ def _read_group(stamp: Stamp, i: int, n_groups: int, n_rows: int, columns: list[
 
 
 def table_parts(tables: Any) -> list[Part]:
-    """The batches of a table, or of several."""
+    """Return the batches of a table, or of several."""
     import pyarrow
 
     parts: list[Part] = []
@@ -133,7 +133,7 @@ def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | Non
 
 
 def _names_in(index_columns: list[Any]) -> list[str]:
-    """Columns in which pandas has kept an index."""
+    """Return the columns in which pandas has kept an index."""
     return [name for name in index_columns if isinstance(name, str)]
 
 
@@ -148,7 +148,7 @@ def _check_names(schema: Any, names: list[str], targets: list[str]) -> None:
 
 
 def _kinds(schema: Any, names: list[str]) -> list[Any]:
-    """NumPy's types of the features' columns."""
+    """Return NumPy's types of the features' columns."""
     types = {name: schema.field(name).type for name in names}
     others = [f"{name!r} ({kind})" for name, kind in types.items() if not _is_number(kind)]
     if others:
@@ -166,7 +166,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _features(part: Part, first: int, names: list[str], dtype: np.dtype) -> np.ndarray:
-    """The rows of a part; ``first`` is the number of its first row."""
+    """Return the rows of a part; ``first`` is the number of its first row."""
     rows, n_read = np.empty((part.n_rows, len(names)), dtype), 0
     for batch in part.read(names):
         values, out = [_values(batch, name, first + n_read) for name in names], rows[n_read : n_read + batch.num_rows]
@@ -180,7 +180,7 @@ def _features(part: Part, first: int, names: list[str], dtype: np.dtype) -> np.n
 
 
 def _values(table: Any, name: str, first: int) -> np.ndarray:
-    """A column as an array; nulls are refused."""
+    """Return a column as an array; refuse nulls."""
     from pyarrow import types
 
     column = table.column(name)
@@ -195,7 +195,7 @@ def _values(table: Any, name: str, first: int) -> np.ndarray:
 def _targets(
     parts: list[Part], firsts: list[int], label: str | None, weight: str | None
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Labels and weights, read in one pass."""
+    """Read labels and weights in one pass."""
     if label is None:
         return None, None
     asked = [label] if weight is None else [label, weight]

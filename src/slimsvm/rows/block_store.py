@@ -1,4 +1,4 @@
-"""Blocks that were made: as many as fit are kept, and in a pass over all the next one is made meanwhile."""
+"""A store of blocks: it keeps as many as fit, and during a pass makes the next one ahead."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BlockStore:
         self._ahead: _Ahead | None = None
 
     def get(self, i: int) -> Rows:
-        """Block i."""
+        """Return block i."""
         with self._lock:
             last, block = self._last[0], self._kept.get(i)
             if block is None and i == self._before[0]:
@@ -77,7 +77,7 @@ class BlockStore:
             self._bytes += size
 
     def _awaited(self, i: int) -> Rows | None:
-        """The block made ahead, if it is block i; None where the thread failed: the caller then makes it."""
+        """Return the block made ahead if it is block i; None if the thread failed, and the caller makes it."""
         if self._ahead is None:
             return None
         ahead, self._ahead = self._ahead, None
@@ -109,11 +109,11 @@ class _Ahead:
             self._made = None
 
     def wait(self) -> Rows | None:
-        """The block, or None where it could not be made."""
+        """Wait for the block and return it, or None if it could not be made."""
         self._thread.join()
         return self._made
 
 
 def bytes_of(rows: Rows) -> int:
-    """About how many bytes a block takes."""
+    """Return about how many bytes a block takes."""
     return rows.n_stored * (rows.dtype.itemsize + (8 if rows.is_sparse else 0))

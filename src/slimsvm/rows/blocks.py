@@ -1,4 +1,4 @@
-"""Rows as a sequence of blocks, each made when it is asked for: data of any size that is read, not held."""
+"""Rows as a sequence of blocks, each made when it is needed: data of any size can be read without holding it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Blocks(Rows):
         columns: Sequence[str] | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> Any:
-        """Rows, labels (and weights) of blocks that contain all of them: ``fit(*Blocks.with_labels(blocks))``.
+        """Return rows, labels (and weights) of blocks that contain all of them: ``fit(*Blocks.with_labels(blocks))``.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Blocks(Rows):
         columns: Sequence[str] | None = None, label: str | None = None, weight: str | None = None, *,
         cache_bytes: int = CACHE_BYTES,
     ) -> Any:  # fmt: skip
-        """Rows of Parquet files, each row group a block; needs ``pip install 'slimsvm[parquet]'``.
+        """Return rows of Parquet files, each row group a block; needs ``pip install 'slimsvm[parquet]'``.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Blocks(Rows):
         columns: Sequence[str] | None = None, label: str | None = None, weight: str | None = None, *,
         cache_bytes: int = CACHE_BYTES,
     ) -> Any:  # fmt: skip
-        """Rows of one or several tables or record batches of pyarrow, each batch a block.
+        """Return rows of one or several tables or record batches of pyarrow, each batch a block.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class Blocks(Rows):
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks."""
+        """Return the number of blocks."""
         return len(self._sources)
 
     def __repr__(self) -> str:
@@ -281,7 +281,7 @@ class Blocks(Rows):
         return {name: value for name, value in vars(self).items() if name != "_listener"}
 
     def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """Rows at the positions of ``index``: every block that holds some of them is made once."""
+        """Return the rows at the positions of ``index``: every block that holds some of them is made once."""
         index = np.asarray(index, np.int64)
         if len(index) and not (index.min() >= 0 and index.max() < self.n_rows):
             raise IndexError(f"rows must be in 0..{self.n_rows - 1}, found {index.min()}..{index.max()}")
@@ -295,7 +295,7 @@ class Blocks(Rows):
         return self._joined(pieces, len(index), dtype)
 
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
-        """Rows lo, …, hi − 1; without a copy if they lie in one block of the dtype asked for."""
+        """Return the rows lo, …, hi − 1; without a copy if they lie in one block of the dtype asked for."""
         hi = min(hi, self.n_rows)
         first, last = np.searchsorted(self.bounds, [lo, hi - 1], side="right") - 1
         pieces = []
@@ -309,7 +309,7 @@ class Blocks(Rows):
         return self._joined(pieces, max(0, hi - lo), dtype)
 
     def _joined(self, pieces: list[tuple[Any, Block]], n: int, dtype: Any) -> Block:
-        """One block of n rows from pieces and their places in it."""
+        """Return one block of n rows, joined from pieces and their places in it."""
         if not self.is_sparse:
             out = np.empty((n, self.n_features), dtype)
             for places, piece in pieces:
@@ -349,7 +349,7 @@ class Blocks(Rows):
         self.n_stored = n_stored if self.is_sparse else self.n_rows * self.n_features
 
     def _block(self, i: int) -> Rows:
-        """Block i, given, kept or made anew."""
+        """Return block i, given, kept or made again."""
         source, listener = self._sources[i], self._listener
         if listener is not None:
             listener(i, self.n_blocks, where_is(i, self._names))
@@ -366,7 +366,7 @@ class Blocks(Rows):
         return self._checked(i, int(self.bounds[i + 1] - self.bounds[i]), int(self.bounds[i]))
 
     def _held(self, source: Any, i: int) -> Rows:
-        """The given block i, as rows."""
+        """Return the given block i, as rows."""
         try:
             return as_rows(source)
         except (TypeError, ValueError) as error:
@@ -400,7 +400,7 @@ class Blocks(Rows):
                 raise ValueError(say_not_finite(whole, first, where, self.feature_names))
 
     def _found(self, made: Any, where: str) -> Rows:
-        """The result of a function, as rows."""
+        """Return the result of a function, as rows."""
         try:
             return as_rows(made if is_sparse(made) else np.asanyarray(made))
         except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Columns of many rows: which occur in wide sparse rows, their sums, their extremes and their widths.
+"""Columns of many rows: which of wide sparse rows occur, their sums, extremes and ranges.
 
 Hashed text and one-hot codes have up to 2³¹ columns, but few of them occur. `Columns` renumbers these in their order:
 work and memory then grow with the numbers stored and not with the width, all sums stay the same, and a model's vectors
@@ -46,7 +46,9 @@ class Columns:
 
     @classmethod
     def of(cls, *matrices: Any) -> Columns | None:
-        """Columns that occur in sparse matrices; None if one is dense, or they are not wide, or most columns occur."""
+        """Return the columns that occur in sparse matrices; None if one is dense, or they are not wide, or most columns
+        occur.
+        """
         width = matrices[0].shape[1]
         if width <= WIDE_FEATURES or not all(is_sparse(X) for X in matrices):
             return None
@@ -55,29 +57,29 @@ class Columns:
 
     @classmethod
     def of_rows(cls, rows: Rows) -> Columns | None:
-        """Columns that occur in rows in memory, with `of`'s exceptions."""
+        """Return the columns that occur in rows in memory, with `of`'s exceptions."""
         return cls.of(rows.slice(0, rows.n_rows, rows.dtype)) if isinstance(rows, SparseRows) else None
 
     def narrow(self, X: Any) -> sp.csr_array:
-        """A matrix with these columns alone; no other column may occur in it."""
+        """Return a matrix with these columns alone; no other column may occur in it."""
         X = as_csr(X)
         return sp.csr_array((X.data, places_of(self.index, X.indices), X.indptr), shape=(X.shape[0], len(self.index)))
 
     def seen(self, X: Any, foreign: str) -> sp.csr_array:
-        """Any rows reduced to these columns, and one more that stands for all others (`seen_by`)."""
+        """Reduce any rows to these columns, and one more that stands for all others (`seen_by`)."""
         X = as_csr(X)
         parts = seen_by(self.index, foreign, X.data, X.indices, X.indptr)
         return sp.csr_array(parts, shape=(X.shape[0], len(self.index) + 1))
 
     def widen(self, vectors: Any) -> sp.csr_array:
-        """Vectors of these columns, renumbered to the width of the matrices."""
+        """Renumber the columns of vectors to the width of the matrices."""
         X = sp.csr_array(vectors)
         dtype = np.int32 if self.n_features < 1 << 31 else np.int64
         return sp.csr_array((X.data, self.index[X.indices].astype(dtype), X.indptr), (X.shape[0], self.n_features))
 
 
 def occurring(columns: Array) -> Array:
-    """The distinct columns of some, int64 and in their order."""
+    """Return the distinct columns of some, int64 and in their order."""
     if (width := 1 + int(columns.max(initial=-1))) > TABLE_SHARE * len(columns):
         return np.unique(columns).astype(np.int64)
     occurs = np.zeros(width, bool)
@@ -90,7 +92,7 @@ WIDE_VALUES = 4096
 
 
 class ColumnSums:
-    """Sums of all columns in float64, row after row, and least and greatest values where asked for.
+    """Sums of all columns in float64, row after row; on request also the least and greatest values.
 
     Attributes
     ----------
@@ -111,7 +113,7 @@ class ColumnSums:
             self.box = np.minimum(self.box[0], extremes[0]), np.maximum(self.box[1], extremes[1])
 
     def and_then(self, other: ColumnSums) -> ColumnSums:
-        """The sums of these rows and of those that follow them."""
+        """Return the sums of these rows and of those that follow them."""
         both = ColumnSums(len(self.total), False)
         both.total = self.total + other.total
         if self.box is not None and other.box is not None:
@@ -120,7 +122,7 @@ class ColumnSums:
 
 
 def _along_columns(extreme: np.ufunc, block: np.ndarray) -> np.ndarray:
-    """The least or greatest value of each column, with many rows side by side: NumPy is slow where lines are short."""
+    """Return each column's least or greatest value, with many rows side by side: NumPy is slow on short rows."""
     n, d = block.shape
     width = min(n, max(1, WIDE_VALUES // max(1, d)))
     whole = n - n % width
@@ -129,7 +131,7 @@ def _along_columns(extreme: np.ufunc, block: np.ndarray) -> np.ndarray:
 
 
 def sums_of(rows: Rows, max_rows: int, has_box: bool) -> ColumnSums:
-    """Column sums of dense rows, read ``max_rows`` at a time."""
+    """Return column sums of dense rows, read ``max_rows`` at a time."""
     sums = ColumnSums(rows.n_features, has_box)
     for lo, hi in rows.blocks(max_rows):
         block: Any = rows.slice(lo, hi, rows.exact_dtype)
@@ -138,7 +140,7 @@ def sums_of(rows: Rows, max_rows: int, has_box: bool) -> ColumnSums:
 
 
 def keep_sums(rows: Rows, parts: list[ColumnSums]) -> ColumnSums:
-    """The sums of all parts, one after the other; rows that are not in memory keep them."""
+    """Return the sums of all parts, one after the other; rows that are not in memory store them."""
     sums = reduce(ColumnSums.and_then, parts)
     if not rows.in_memory:
         rows.column_sums = sums
@@ -151,7 +153,9 @@ ALIKE, WIDE = 10.0, 100.0
 
 
 def feature_widths(rows: Rows) -> np.ndarray:
-    """Largest less smallest value of each feature; for sparse rows the largest magnitude of the features that occur."""
+    """Return each feature's largest less smallest value; for sparse rows, the largest magnitude of occurring
+    features.
+    """
     slices = (rows.slice(lo, hi, rows.exact_dtype) for lo, hi in rows.blocks(ROWS_AT_ONCE))
     parts: list[Any] = [X for X in slices if 0 not in X.shape]
     if not parts:
@@ -167,7 +171,7 @@ def feature_widths(rows: Rows) -> np.ndarray:
 
 
 def advice_to_scale(rows: Rows) -> str:
-    """Advice to scale the features, with their widths; "" where they are scaled or the rows are not in memory."""
+    """Return advice to scale the features, with their ranges; "" if they are scaled or the rows are not in memory."""
     widths = feature_widths(rows) if rows.in_memory else np.zeros(0)
     widths = widths[(widths > 0) & np.isfinite(widths)]
     if not len(widths) or (widths.min() >= 1 / WIDE and widths.max() <= min(WIDE, ALIKE * widths.min())):

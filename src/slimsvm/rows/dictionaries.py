@@ -24,7 +24,7 @@ def are_dictionaries(rows: Any) -> bool:
 
 
 def rows_of_dictionaries(rows: Sequence[Any], names: Sequence[str] | None = None) -> tuple[Any, Array]:
-    """Sparse rows with a column for each name.
+    """Return sparse rows with a column for each name.
 
     A number counts as it is, True as 1. A text is a feature of its own: ``{"word": "the"}`` is ``{"word=the": 1}``. So
     is each text of a list or set: ``{"ends": ["e", "he"]}`` is ``{"ends:e": 1, "ends:he": 1}``. A dictionary within a

@@ -1,4 +1,4 @@
-"""Files that rows are read from while they are used: which they are, and whether one has changed since."""
+"""The files that rows are read from, and whether one has changed since."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slimsvm.rows.arrays import is_sparse
 
 
 def files_of(X: Any) -> tuple[str, ...]:
-    """The files of memory maps, of sparse matrices of such, and of `Blocks`, as far as they are known."""
+    """Return the files of memory maps, of sparse matrices of such, and of `Blocks`, where they are known."""
     if is_sparse(X):
         parts = [getattr(X, name, None) for name in ("data", "indices", "indptr")]
         return tuple(file for part in parts for file in files_of(part))
@@ -36,7 +36,7 @@ class Stamp:
 
     @classmethod
     def of(cls, path: str | os.PathLike) -> Stamp:
-        """The stamp that a file has now."""
+        """Return the stamp that a file has now."""
         found = os.stat(path)
         return cls(os.fspath(path), found.st_size, found.st_mtime_ns)
 

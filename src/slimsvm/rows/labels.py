@@ -1,4 +1,4 @@
-"""Labels: those that blocks come with, perhaps with weights, and which label is missing."""
+"""Labels of blocks, with their weights, and the first label that is missing."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Labelled:
     weights: np.ndarray | None
 
     def beside(self, blocks: Any) -> Any:
-        """The blocks, with the labels and weights that there are."""
+        """Return the blocks, with the labels and weights that they have."""
         others = [values for values in (self.labels, self.weights) if values is not None]
         return (blocks, *others) if others else blocks
 
 
 def where_is(i: int, names: Sequence[str] | None) -> str:
-    """The name of block i in messages."""
+    """Return the name of block i in messages."""
     return f"block {i}" + ("" if names is None else f" ({names[i]})")
 
 
@@ -97,7 +97,7 @@ def read_labels(sources: Sequence[Any], names: Sequence[str] | None) -> Labelled
 
 
 def _joined(read: list[np.ndarray]) -> np.ndarray:
-    """Labels of all blocks in one array; blocks without rows do not decide its type."""
+    """Return labels of all blocks in one array; blocks without rows do not decide its type."""
     return np.concatenate([values for values in read if len(values)] or read)
 
 
@@ -106,7 +106,7 @@ def _rows_of(source: Callable[[], Any]) -> Any:
 
 
 def _checked(values: Any, n: int, what: str, where: str, others: list[np.ndarray]) -> np.ndarray:
-    """The labels or weights of a block's n rows."""
+    """Return the labels or weights of a block's n rows."""
     missing, values = first_missing(values), np.asarray(values)
     if values.dtype.kind == "O" and all(isinstance(value, str) for value in values.ravel()):
         values = values.astype(str)
@@ -127,7 +127,7 @@ def _checked(values: Any, n: int, what: str, where: str, others: list[np.ndarray
 
 
 def first_missing(y: Any) -> tuple[int, str] | None:
-    """The row of the first label that is missing, and what stands there; None if none is."""
+    """Return the row of the first missing label, and its value; None if no label is missing."""
     if y is None or is_sparse(y):
         return None
     if hasattr(y, "isna"):
@@ -152,7 +152,7 @@ def _of_objects(y: Any) -> np.ndarray:
 
 
 def _missing(values: np.ndarray) -> np.ndarray:
-    """True where a value is missing."""
+    """Return True where a value is missing."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind in "mM":
@@ -163,7 +163,7 @@ def _missing(values: np.ndarray) -> np.ndarray:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, pandas' NA (which answers no comparison), and what is not equal to itself."""
+    """Return whether it is None, pandas' NA (which answers no comparison), or not equal to itself."""
     if value is None or type(value).__name__ == "NAType":
         return True
     if isinstance(value, str | int):
