@@ -1,4 +1,4 @@
-"""Tasks: what the loss is. A task sees y and scores, never x."""
+"""Tasks: what the loss is. A task knows labels y and scores, never x."""
 
 from typing import TYPE_CHECKING
 

@@ -61,13 +61,13 @@ class Binary(TwoClasses):
         return (self.cost_negative, self.cost_positive) != (1.0, 1.0)
 
     def row_dual(self, examples: Examples, C):
-        """The dual with one variable for each row, v_i = α_i y_i."""
+        """Return the dual with one variable for each row, v_i = α_i y_i."""
         is_positive = examples.labels > 0
         target = np.where(is_positive, self.cost_positive, -self.cost_negative)
         return RowDual(target, 0.0, np.where(is_positive, 0.0, -C), np.where(is_positive, C, 0.0))
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         cost = np.array([self.cost_negative, self.cost_positive], np.float64)
         return row_loss(core.HINGE, examples, 1, signs=np.ascontiguousarray(examples.labels), cost=cost)
 
@@ -99,7 +99,7 @@ class Multilabel(SeveralLabels):
             raise ValueError(f"n_labels must be at least 1, found {self.n_labels}")
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.HINGE,
             examples,
@@ -142,15 +142,15 @@ class Regression(TargetsWithDual):
 
     @property
     def step_loss(self) -> int | None:  # type: ignore[override]
-        """Of one target."""
+        """Return the loss of budgeted steps, for one target only."""
         return core.EPSILON_INSENSITIVE if self.n_targets == 1 else None
 
     def row_dual(self, examples: Examples, C):
-        """The dual with one variable for each row, v_i = α_i − α_i*."""
+        """Return the dual with one variable for each row, v_i = α_i − α_i*."""
         return RowDual(examples.labels, float(self.epsilon), -C, C)
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.EPSILON_INSENSITIVE,
             examples,
@@ -160,7 +160,7 @@ class Regression(TargetsWithDual):
         )
 
     def error(self, predicted, examples: Examples) -> float:
-        """Weighted mean absolute error."""
+        """Return the weighted mean absolute error."""
         off = np.abs(predicted - examples.labels)
         return float(np.average(off if off.ndim == 1 else off.mean(axis=1), weights=examples.weights))
 
@@ -197,17 +197,17 @@ class Quantile(TargetsWithDual):
         check_quantile(self.q)
 
     def row_dual(self, examples: Examples, C):
-        """The dual with one variable for each row, between (q − 1) and q times its C."""
+        """Return the dual with one variable for each row, between (q − 1) and q times its C."""
         return RowDual(examples.labels, 0.0, (self.q - 1.0) * C, self.q * C)
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.QUANTILE, examples, self.n_targets, targets=targets_of(examples), cost=np.array([self.q], np.float64)
         )
 
     def error(self, predicted, examples: Examples) -> float:
-        """Weighted mean loss."""
+        """Return the weighted mean loss."""
         return mean_loss_of(self, predicted, examples)
 
 
@@ -254,26 +254,26 @@ class Quantiles(SmoothRowLoss):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per quantile."""
+        """Return the number of quantiles, each of which has a score column."""
         return len(self.quantiles)
 
     @property
     def tilt(self):
-        """q_j − ½."""
+        """Return q_j − ½ of each quantile."""
         return np.array(self.quantiles) - 0.5
 
     has_columns = True
 
     def columns(self, examples: Examples):
-        """Each quantile by itself."""
+        """Return each quantile as a task of its own."""
         return columns_of([Quantile(q) for q in self.quantiles], examples)
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Targets and weights as one-row examples."""
+        """Encode targets and weights as one-row examples."""
         return target_examples(y, 1, sample_weight)
 
     def core_loss(self, examples: Examples):
-        """Half the absolute error, as the core has it."""
+        """Return half the absolute error, as the core has it."""
         return row_loss(
             core.QUANTILE,
             examples,
@@ -283,19 +283,19 @@ class Quantiles(SmoothRowLoss):
         )
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax of every example."""
+        """Return the loss-augmented argmax of every example."""
         half = super().augment(scores, plain, examples)
         return Augmented(half.delta + self.tilt.sum() * examples.labels, half.coef + self.tilt)
 
     def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """The loss and its slope along a line."""
+        """Return the loss and its slope along a line."""
         value, slope = super().along(base, direction, k, examples, n_jobs)
         scores, weights = base[0] + k * direction[0], examples.weights
         value += float(weights @ ((examples.labels[:, None] - scores) @ self.tilt))
         return value, slope - float(weights @ (direction[0] @ self.tilt))
 
     def smooth(self, scores, tau, examples: Examples, n_jobs=1):
-        """Smoothed losses."""
+        """Return smoothed losses."""
         half, weights = super().smooth(scores, tau, examples, n_jobs), examples.weights
         tilted = float(weights @ ((examples.labels[:, None] - scores) @ self.tilt))
         constant = float(weights @ examples.labels) * float(self.tilt.sum())
@@ -308,11 +308,11 @@ class Quantiles(SmoothRowLoss):
         )
 
     def decode(self, scores, plain, examples=None):
-        """The scores of every row, sorted."""
+        """Return the scores of every row, sorted."""
         return np.sort(scores, axis=1)
 
     def error(self, predicted, examples: Examples) -> float:
-        """Weighted mean loss."""
+        """Return the weighted mean loss."""
         return mean_loss_of(self, predicted, examples)
 
 
@@ -351,22 +351,22 @@ class OneClass(Task):
 
     @property
     def intercept_price(self) -> float:  # type: ignore[override]
-        """ν."""
+        """Return ν."""
         return self.nu
 
     def row_dual(self, examples: Examples, C):
-        """The dual with one variable for each row."""
+        """Return the dual with one variable for each row."""
         zeros = np.zeros(len(C))
         return RowDual(zeros, 0.0, zeros, C, float(self.nu * C.sum()))
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Weights as one-row examples; of y only the length counts."""
+        """Encode weights as one-row examples; of y only the length counts."""
         return Examples(labels=np.ones(len(y), np.int8), weights=unit_weights(sample_weight, len(y)))
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax of every example."""
+        """Return the loss-augmented argmax of every example."""
         return Augmented(delta=np.zeros(len(scores)), coef=np.where(scores < 0, 1.0, 0.0))
 
     def decode(self, scores, plain, examples=None):
-        """+1 inside, −1 outside."""
+        """Return +1 inside, −1 outside."""
         return np.where(scores[:, 0] >= 0, 1, -1)

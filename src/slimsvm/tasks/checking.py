@@ -22,7 +22,7 @@ SCALES = (0.3, 1.0, 10.0)
 
 
 class TaskError(ValueError):
-    """A task breaks its promises; the message says where, and how."""
+    """The error for a task that breaks its promises; its message says where, and how."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ may have escaped).
 
 
 def _point(task: Task, examples: Examples, rng: np.random.Generator, k: int) -> tuple[Array, Array]:
-    """Scores and plain parameters; the first all zero, every fourth of halves, where labellings tie."""
+    """Draw scores and plain parameters; the first are all zero, every fourth are halves, so that labellings tie."""
     shapes = (examples.n_rows, task.n_outputs), (task.n_plain,)
     if k == 0:
         return np.zeros(shapes[0]), np.zeros(shapes[1])
@@ -143,7 +143,7 @@ def _check_shapes(task: Task, examples: Examples, found: list[Augmented], report
 
 
 def _check_methods(task: ExampleTask, examples: Examples, points: list, report: TaskReport) -> None:
-    """`loss`, `features` and `best` of an `ExampleTask`, against all labellings where there is ``labels``."""
+    """Check `loss`, `features` and `best` of an `ExampleTask`, against all labellings if it has ``labels``."""
     has_labels = type(task).labels is not ExampleTask.labels
     report.exhaustive, known = has_labels, known_of(examples)
     for e, (lo, hi) in enumerate(bounds_of(examples)):
@@ -191,7 +191,7 @@ def _check_methods(task: ExampleTask, examples: Examples, points: list, report: 
 
 
 def _candidates(task: ExampleTask, examples: Examples, points: list, e: int, rows: tuple[int, int]) -> Iterator[Any]:
-    """Labellings of example e without ``labels``: those found at all points, and right ones of as many rows."""
+    """Yield labellings of example e without ``labels``: those found at all points, and right ones of as many rows."""
     y, keywords = examples.per_example["y"][e], keywords_of(examples.per_example, e)
     for scores, plain in points:
         for given in (y, None):
@@ -202,7 +202,7 @@ def _candidates(task: ExampleTask, examples: Examples, points: list, e: int, row
 
 
 def _compare(task: Task, examples: Examples, points: list, found: list[Augmented], report: TaskReport) -> None:
-    """No labelling found at another point may be worth more here, and none less than the right one."""
+    """Check that no labelling found at another point is worth more here, and none less than the right one."""
     if not isinstance(task, ExampleTask):
         report.n_labellings += len(
             {(e, *_signature(examples, a, e)) for a in found for e in range(examples.n_examples)}
@@ -227,14 +227,16 @@ def _compare(task: Task, examples: Examples, points: list, found: list[Augmented
 
 
 def _signature(examples: Examples, augmented: Augmented, e: int) -> tuple[float, bytes]:
-    """The key of a labelling of an example."""
+    """Return a key of an example's labelling."""
     rows = examples.rows_of(np.array([e]))
     plain = b"" if augmented.plain is None else augmented.plain[e].tobytes()
     return float(augmented.delta[e]), (augmented.coef[rows] + 0.0).tobytes() + plain
 
 
 def _check_lines(task: Task, examples: Examples, points: list, report: TaskReport) -> None:
-    """Along lines the loss is what `augment` says, and rises as its coefficients say (finite differences)."""
+    """Check along lines that the loss is what `augment` gives, and rises as its coefficients say (finite
+    differences).
+    """
     h = 1e-4
     for base, target in pairwise(points):
         direction = (target[0] - base[0], target[1] - base[1])
@@ -254,7 +256,7 @@ def _check_lines(task: Task, examples: Examples, points: list, report: TaskRepor
 
 
 def _check_company(task: Task, examples: Examples, point: Any, found: Augmented, report: TaskReport) -> None:
-    """One example alone has the result it has among all."""
+    """Check that one example alone has the result that it has among all."""
     scores, plain = point
     for e in range(examples.n_examples):
         rows = examples.rows_of(np.array([e]))
@@ -265,6 +267,6 @@ def _check_company(task: Task, examples: Examples, point: Any, found: Augmented,
 
 
 def _show(labelling: Any) -> str:
-    """A labelling in a line."""
+    """Return a labelling in one line."""
     text = " ".join(str(labelling).split())
     return text if len(text) <= 80 else text[:77] + "..."

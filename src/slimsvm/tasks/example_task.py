@@ -57,21 +57,24 @@ class ExampleTask(Task):
     has_object_labels = True
 
     def features(self, y: Any) -> Any:
-        """The features of the labelling y: coefficients (n_rows, n_outputs); with plain parameters a pair of
+        """Return the features of the labelling y: coefficients (n_rows, n_outputs); with plain parameters a pair of
         these and coefficients (n_plain,).
         """
         raise TypeError(f"{type(self).__name__} must define features(y)")
 
     def loss(self, y: Any, other: Any) -> float:
-        """The cost of predicting ``other`` where y is right: at least 0, and 0 for y itself."""
+        """Return the cost of predicting ``other`` if y is right: at least 0, and 0 for y itself."""
         raise TypeError(f"{type(self).__name__} must define loss(y, other)")
 
     def labels(self, n_rows: int) -> Iterable[Any]:
-        """All labellings of ``n_rows`` rows, lowest first. Needed without `best`; with it, for `check_task` only."""
+        """Return all labellings of ``n_rows`` rows, lowest first. Needed without `best`; with it, for `check_task`
+        only.
+        """
         raise TypeError(f"{type(self).__name__} must define labels(n_rows), or best(scores, plain, y=None)")
 
     def best(self, scores: Array, plain: Array, y: Any = None, **structure: Any) -> Any:
-        """The labelling of the greatest score; where y is given, of the greatest score plus ``loss(y, labelling)``.
+        """Return the labelling with the greatest score, or, if y is given, with the greatest score plus ``loss(y,
+        labelling)``.
 
         Parameters
         ----------
@@ -91,7 +94,7 @@ class ExampleTask(Task):
     # -- what the library asks ------------------------------------------------------------------------------------
 
     def encode(self, y: Any, sample_weight=None, structure: Any = None) -> Examples:
-        """A list of labellings, one per example; a weight, and a structure, for each."""
+        """Encode a list of labellings, one per example; each may have a weight and a structure."""
         labellings = list(y)
         if not labellings:
             raise ValueError("y must hold at least one example, found none")
@@ -116,7 +119,7 @@ class ExampleTask(Task):
         )
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """The labelling that `best` finds for every example, with its `loss` and `features`."""
+        """Return the labelling that `best` finds for every example, with its `loss` and `features`."""
         delta, coef = np.empty(examples.n_examples), np.empty((examples.n_rows, self.n_outputs))
         part = np.empty((examples.n_examples, self.n_plain)) if self.n_plain else None
         known = known_of(examples)
@@ -131,7 +134,7 @@ class ExampleTask(Task):
         return Augmented(delta, coef, part)
 
     def decode(self, scores, plain, examples=None):
-        """The best labelling of every example, an object ndarray (n_examples,)."""
+        """Return the best labelling of every example, an object ndarray (n_examples,)."""
         if examples is None:
             return as_objects([self.find(scores, plain, {})])
         known = known_of(examples)
@@ -143,7 +146,7 @@ class ExampleTask(Task):
         )
 
     def error(self, predicted, examples: Examples) -> float:
-        """Weighted mean of the losses of predicted labellings."""
+        """Return the weighted mean of the losses of predicted labellings."""
         known = known_of(examples)
         costs = [
             known.loss(self, y, other, keywords_of(examples.per_example, e))
@@ -156,19 +159,19 @@ class ExampleTask(Task):
     def find(
         self, scores: Array, plain: Array, keywords: dict[str, Any], y: Any = None, known: Known | None = None
     ) -> Any:
-        """`best` of one example."""
+        """Return `best` of one example."""
         check_time()
         with (Known() if known is None else known).of(self):
             return self.best(scores, plain, y=y, **keywords)
 
     def worth(self, other: Any, scores: Array, plain: Array, keywords: dict[str, Any], y: Any = None) -> float:
-        """Score of a labelling, plus its loss where y is given."""
+        """Return the score of a labelling, plus its loss if y is given."""
         coef, part = self.parts(other, keywords)
         cost = 0.0 if y is None else self.loss(y, other, **keywords)
         return float(np.sum(coef * scores) + part @ plain) + cost
 
     def parts(self, y: Any, keywords: dict[str, Any], where: str = "") -> tuple[Array, Array]:
-        """`features` as a pair of arrays, checked."""
+        """Return `features` as a pair of arrays, checked."""
         found = self.features(y, **keywords)
         coef, part = found if self.n_plain else (found, np.zeros(0))
         coef, part = np.asarray(coef, dtype=np.float64), np.asarray(part, dtype=np.float64)
@@ -183,7 +186,7 @@ class ExampleTask(Task):
 
 
 def as_objects(items: list[Any]) -> Array:
-    """A 1-D array of any objects, arrays among them."""
+    """Return a 1-D array of any objects, arrays among them."""
     out = np.empty(len(items), dtype=object)
     for k, item in enumerate(items):
         out[k] = item
@@ -191,18 +194,18 @@ def as_objects(items: list[Any]) -> Array:
 
 
 def known_of(examples: Examples) -> Known:
-    """A cache of a task's answers about the labellings of these examples."""
+    """Return the cache of a task's answers about the labellings of these examples."""
     known: Known = examples.shared.setdefault("known", Known())
     return known
 
 
 def bounds_of(examples: Examples) -> list[tuple[int, int]]:
-    """First and last row of every example."""
+    """Return the first row and the end of every example."""
     return list(pairwise(range(examples.n_rows + 1) if examples.offsets is None else examples.offsets.tolist()))
 
 
 def keywords_of(per_example: Any, e: int) -> dict[str, Any]:
-    """The keyword arguments of example e."""
+    """Return the keyword arguments of example e."""
     return {"structure": per_example["structure"][e]} if "structure" in per_example else {}
 
 
@@ -254,7 +257,7 @@ class Known:
 
     @contextmanager
     def of(self, task: ExampleTask) -> Iterator[None]:
-        """Within it ``task.best`` finds what is known, also where a subclass calls its parent's."""
+        """Let ``task.best`` use the cache within this context, even if a subclass calls its parent's."""
         token = CURRENT.set((task, self))
         try:
             yield
@@ -262,7 +265,7 @@ class Known:
             CURRENT.reset(token)
 
     def parts(self, task: ExampleTask, y: Any, keywords: dict[str, Any], where: str = "") -> tuple[Array, Array]:
-        """`ExampleTask.parts`."""
+        """Return `ExampleTask.parts` from the cache."""
 
         def ask() -> tuple[Array, Array]:
             coef, part = task.parts(y, keywords, where)
@@ -272,11 +275,11 @@ class Known:
         return found
 
     def loss(self, task: ExampleTask, y: Any, other: Any, keywords: dict[str, Any]) -> float:
-        """`ExampleTask.loss`."""
+        """Return `ExampleTask.loss` from the cache."""
         return float(self._value((self.name(y), self.name(other)), keywords, lambda: task.loss(y, other, **keywords)))
 
     def find(self, task: ExampleTask, scores: Array, plain: Array, keywords: dict[str, Any], y: Any = None) -> Any:
-        """The labelling of the greatest score, plus its loss where y is given, of all that the task lists."""
+        """Return the labelling with the greatest score, plus its loss if y is given, of all that the task lists."""
         listed = self._listed(task, len(scores), keywords)
         best, best_worth = None, -np.inf
         if listed.items:
@@ -303,7 +306,7 @@ class Known:
         self._names[id(thing)] = thing, ("object", id(thing)) if key is None else key
 
     def name(self, thing: Any) -> Any:
-        """The key of a labelling; None where only the user's code could say whether two are the same."""
+        """Return the key of a labelling; None if only the user's code could tell whether two are the same."""
         found = self._names.get(id(thing))
         return key_of(thing) if found is None else found[1]
 
@@ -343,7 +346,7 @@ class Known:
             return costs
 
     def _place(self, keywords: dict[str, Any]) -> Any:
-        """The key of examples with one structure, whose labellings of one name are the same."""
+        """Return the key of examples with one structure, whose labellings of one name are the same."""
         if "structure" not in keywords:
             return None
         structure = keywords["structure"]
@@ -380,18 +383,18 @@ CURRENT: ContextVar[tuple[Any, Known] | None] = ContextVar("known_labellings", d
 
 
 def known_by(task: ExampleTask) -> Known:
-    """The data of a task that its ``best`` is called with."""
+    """Return the data of a task that its ``best`` is called with."""
     current = CURRENT.get()
     return current[1] if current is not None and current[0] is task else Known()
 
 
 def copied(labelling: Any) -> Any:
-    """A copy of a labelling that may change: a task may fill one array again and again."""
+    """Return a copy of a labelling that may change: a task may fill one array again and again."""
     return labelling if type(labelling).__hash__ is not None else copy.copy(labelling)
 
 
 def key_of(thing: Any) -> Any:
-    """A key that is equal for equal labellings of plain values; None for objects of classes unknown here.
+    """Return a key that is equal for equal labellings of plain values; None for objects of unknown classes.
 
     Types are part of it: 1, True and 1.0 are equal, and may have other features.
     """

@@ -1,4 +1,4 @@
-"""Examples: rows grouped into what the loss counts, and whether an earlier fit counted the same."""
+"""Examples: rows grouped into the units that the loss counts, and whether an earlier fit had the same."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ class Examples:
 
     @property
     def n_rows(self) -> int:
-        """Rows in all examples together."""
+        """Return the number of rows in all examples together."""
         return len(self.labels)
 
     @property
     def n_examples(self) -> int:
-        """Number N of examples."""
+        """Return the number N of examples."""
         return len(self.weights)
 
     @property
     def row_offsets(self) -> Array:
-        """``offsets``, written out where every row is an example."""
+        """Return ``offsets``, written out if every row is an example."""
         return np.arange(self.n_rows + 1) if self.offsets is None else self.offsets
 
     @made_once
     def made(self) -> dict[str, Any]:
-        """A cache of objects that tasks make from these examples."""
+        """Return the cache of objects that tasks make from these examples."""
         return {}
 
     @made_once
     def total_weight(self) -> float:
-        """Ω = Σ ω_e."""
+        """Return Ω = Σ ω_e."""
         return float(self.weights.sum())
 
     @made_once
@@ -70,30 +70,30 @@ class Examples:
 
     @made_once
     def _cumulative_weights(self) -> Array | None:
-        """Running sums of the weights; None when they are all alike."""
+        """Return the running sums of the weights; None if all weights are equal."""
         return None if self.are_alike else np.cumsum(self.weights)
 
     @made_once
     def lengths(self) -> Array:
-        """Rows of every example, where ``offsets`` says which."""
+        """Return the number of rows of every example, given ``offsets``."""
         return np.diff(self.row_offsets)
 
     @made_once
     def _example_of_rows(self) -> Array:
-        """`example_of_rows`, where ``offsets`` says which."""
+        """Return `example_of_rows`, given ``offsets``."""
         found = np.repeat(np.arange(self.n_examples), self.lengths)
         found.flags.writeable = False
         return found
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """``size`` examples with replacement, ∝ their weights."""
+        """Draw ``size`` examples with replacement, ∝ their weights."""
         cumulative = self._cumulative_weights
         if cumulative is None:
             return rng.integers(0, self.n_examples, size)
         return np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
 
     def rows_of(self, index: Array) -> Array:
-        """Row numbers of the examples ``index``, in that order."""
+        """Return the row numbers of the examples ``index``, in that order."""
         if self.offsets is None:
             return np.asarray(index, dtype=np.int64)
         starts, lengths = self.offsets[index], self.lengths[index]
@@ -101,13 +101,13 @@ class Examples:
         return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
 
     def example_of_rows(self) -> Array:
-        """Example number of every row."""
+        """Return the example number of every row."""
         if self.offsets is None:
             return np.arange(self.n_rows)
         return self._example_of_rows
 
     def take(self, index: Array) -> Examples:
-        """The examples ``index`` (repeats allowed) with their rows, in that order."""
+        """Return the examples ``index`` (repeats allowed) with their rows, in that order."""
         rows = self.rows_of(index)
         offsets = None
         if self.offsets is not None:
@@ -122,7 +122,7 @@ class Examples:
         )
 
     def part(self, lo: int, hi: int) -> Examples:
-        """The examples lo, …, hi − 1 of one row each, whose arrays are not copied."""
+        """Return the examples lo, …, hi − 1 of one row each, without copying their arrays."""
         return replace(
             self,
             labels=self.labels[lo:hi],
@@ -132,7 +132,7 @@ class Examples:
         )
 
     def take_rows(self, rows: Array) -> Examples:
-        """One example made of some rows of a single example: the smaller problem of a loss over all rows."""
+        """Return one example of some rows of a single example: the smaller problem of a loss over all rows."""
         if self.n_examples != 1:
             raise ValueError(f"take_rows needs exactly one example, found {self.n_examples}")
         return replace(
@@ -144,7 +144,7 @@ class Examples:
 
 
 def unit_weights(sample_weight: Array | None, n: int) -> Array:
-    """Weights of n one-row examples: ones, or ``sample_weight`` checked for shape and sign."""
+    """Return weights of n one-row examples: ones, or ``sample_weight`` checked for shape and sign."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What the labels of a row are: one of two classes, several labels, a class's number, or numbers to predict.
+"""Kinds of labels: one of two classes, several labels, a class's number, or numbers to predict.
 
 A task with a loss that the core computes derives from one of these, and adds the loss.
 """
@@ -21,7 +21,7 @@ class TwoClasses(SmoothRowLoss):
     """One score, positive for the second of two classes."""
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Labels −1 and +1 (any two-valued codes 0/1 are mapped to them) and weights as one-row examples."""
+        """Encode labels −1 and +1 (any two-valued codes 0/1 are mapped to them) and weights as one-row examples."""
         y = np.asarray(y)
         known = (y == 1) | (y == 0) | (y == -1)
         if y.ndim != 1 or not known.all():
@@ -31,7 +31,7 @@ class TwoClasses(SmoothRowLoss):
         return Examples(labels=labels, weights=unit_weights(sample_weight, len(labels)))
 
     def decode(self, scores, plain, examples=None):
-        """+1 where the score is positive, −1 elsewhere."""
+        """Return +1 where the score is positive, −1 elsewhere."""
         return np.where(scores[:, 0] > 0, 1, -1)
 
 
@@ -42,11 +42,11 @@ class SeveralLabels(SmoothRowLoss):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per label."""
+        """Return the number of labels, each of which has a score column."""
         return self.n_labels
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """An indicator matrix (n, n_labels) of 0 and 1 (or −1 and +1), and weights of its rows."""
+        """Encode an indicator matrix (n, n_labels) of 0 and 1 (or −1 and +1), and weights of its rows."""
         y = np.asarray(y)
         if y.ndim != 2 or y.shape[1] != self.n_labels:
             raise ValueError(f"labels must be an indicator matrix of shape (n, {self.n_labels}), found shape {y.shape}")
@@ -56,11 +56,11 @@ class SeveralLabels(SmoothRowLoss):
         return Examples(np.where(y > 0, 1, -1).astype(np.int8), unit_weights(sample_weight, len(y)))
 
     def decode(self, scores, plain, examples=None):
-        """+1 where a score is positive, −1 elsewhere, (n, n_labels)."""
+        """Return +1 where a score is positive, −1 elsewhere, (n, n_labels)."""
         return np.where(scores > 0, 1, -1)
 
     def error(self, predicted, examples: Examples) -> float:
-        """Hamming loss: weighted share of wrong labels."""
+        """Return the Hamming loss: the weighted share of wrong labels."""
         wrong = (np.asarray(predicted) > 0) != (examples.labels > 0)
         return float(np.average(wrong.mean(axis=1), weights=examples.weights))
 
@@ -72,15 +72,15 @@ class SeveralClasses(SmoothRowLoss):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per class."""
+        """Return the number of classes, each of which has a score column."""
         return self.n_classes
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Class codes 0 .. n_classes − 1 and weights as one-row examples."""
+        """Encode class codes 0 .. n_classes − 1 and weights as one-row examples."""
         return coded_examples(y, self.n_classes, sample_weight)
 
     def decode(self, scores, plain, examples=None):
-        """Column of the largest score, the lowest among equals."""
+        """Return the column of the largest score, the lowest among equals."""
         return np.argmax(scores, axis=1)
 
 
@@ -91,15 +91,15 @@ class Targets(SmoothRowLoss):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per target."""
+        """Return the number of targets, each of which has a score column."""
         return self.n_targets
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Targets and weights as one-row examples."""
+        """Encode targets and weights as one-row examples."""
         return target_examples(y, self.n_targets, sample_weight)
 
     def decode(self, scores, plain, examples=None):
-        """The scores themselves: (n,) of one target, (n, m) of several."""
+        """Return the scores themselves: (n,) of one target, (n, m) of several."""
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
@@ -120,7 +120,7 @@ class TargetsWithDual(Targets):
         return self.n_targets > 1
 
     def columns(self, examples: Examples):
-        """Each target by itself."""
+        """Return each target as a task of its own."""
         one: Any = self
         return columns_of([replace(one, n_targets=1)] * self.n_targets, examples) if self.has_columns else []
 
@@ -130,7 +130,7 @@ BOUND_OF_TARGETS: Any = property(lambda task: "rows" if task.n_targets == 1 else
 
 
 def coded_examples(y, n_classes: int, sample_weight) -> Examples:
-    """One-row examples of class codes 0 .. n_classes − 1 and weights."""
+    """Make one-row examples of class codes 0 .. n_classes − 1 and weights."""
     y = np.asarray(y)
     is_number = y.dtype.kind in "biuf"
     bad = ~((y >= 0) & (y < n_classes) & (y % 1 == 0)) if is_number else np.ones(y.shape, bool)
@@ -141,13 +141,13 @@ def coded_examples(y, n_classes: int, sample_weight) -> Examples:
 
 
 def signs_of_classes(examples: Examples, n_classes: int) -> Array:
-    """+1 in the row's class and −1 in the others, row after row: the labels of one class against the rest."""
+    """Return +1 in the row's class and −1 in the others, row after row: the labels of one class against the rest."""
     signs = np.where(examples.labels[:, None] == np.arange(n_classes), np.int8(1), np.int8(-1))
     return np.ascontiguousarray(signs).reshape(-1)
 
 
 def target_examples(y, n_targets: int, sample_weight) -> Examples:
-    """One-row examples of targets (n,), or (n, n_targets) where a row has several, and weights."""
+    """Make one-row examples of targets (n,), or (n, n_targets) if a row has several, and weights."""
     y = np.asarray(y, dtype=np.float64)
     if y.shape[1:] != (() if n_targets == 1 else (n_targets,)) or not np.all(np.isfinite(y)):
         each = "one per row" if n_targets == 1 else f"{n_targets} per row"
@@ -156,25 +156,25 @@ def target_examples(y, n_targets: int, sample_weight) -> Examples:
 
 
 def targets_of(examples: Examples) -> Array:
-    """The targets of all rows, row after row, as the core has them."""
+    """Return the targets of all rows, row after row, as the core has them."""
     return as_floats(examples.labels).reshape(-1)
 
 
 def columns_of(tasks: list[Any], examples: Examples) -> list[tuple[Task, Examples]]:
-    """Each target with its task; the only one with all."""
+    """Return each task with the examples of its target; a single target serves all tasks."""
     labels = examples.labels
     columns = [labels] * len(tasks) if labels.ndim == 1 else list(labels.T)
     return [(task, replace(examples, labels=np.ascontiguousarray(own))) for task, own in zip(tasks, columns)]
 
 
 def mean_loss_of(task: Task, scores, examples: Examples) -> float:
-    """Weighted mean loss of scores."""
+    """Return the weighted mean loss of scores."""
     scores, plain = np.reshape(scores, (-1, task.n_outputs)), np.zeros(0)
     found = losses(task.augment(scores, plain, examples), scores, plain, examples)
     return float(np.average(found, weights=examples.weights))
 
 
 def row_loss(code: int, examples: Examples, n_outputs: int, n_classes: int = 0, **labels: Any) -> core.Structure:
-    """A loss of rows with labels and weights, as the core has it."""
+    """Make a loss of rows with labels and weights, as the core has it."""
     weights = as_floats(examples.weights)
     return core.RowLoss(code=code, n_outputs=n_outputs, n_classes=n_classes, weights=weights, **labels)

@@ -66,11 +66,11 @@ class Multiclass(SeveralClasses):
         return not np.array_equal(self.cost, 1.0 - np.eye(self.n_classes))
 
     def in_pairs(self):
-        """The same classes in pairs; None with costs."""
+        """Return the task of the same classes in pairs; None with costs."""
         return None if self.has_costs else OneVsOne(self.n_classes)
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.MULTICLASS,
             examples,
@@ -116,27 +116,27 @@ class OneVsOne(Task):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        """Number of pairs."""
+        """Return the number of pairs."""
         return self.n_classes * (self.n_classes - 1) // 2
 
     def class_pairs(self):
-        """All pairs of classes, (0, 1), (0, 2), …"""
+        """Return all pairs of classes, (0, 1), (0, 2), …"""
         return list(combinations(range(self.n_classes), 2))
 
     def pair_prices(self):
-        """What each pair's losses are multiplied by."""
+        """Return each pair's factor of C."""
         return np.ones(self.n_outputs) if self.prices is None else np.array(self.prices, np.float64)
 
     def in_scores(self):
-        """The same classes with a score each, where ``or_scores`` allows it."""
+        """Return the task of the same classes with a score each, if ``or_scores`` allows it."""
         return Multiclass(self.n_classes) if self.or_scores else None
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Codes 0, 1, … of the classes and weights as one-row examples."""
+        """Encode codes 0, 1, … of the classes and weights as one-row examples."""
         return coded_examples(y, self.n_classes, sample_weight)
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax of every example."""
+        """Return the loss-augmented argmax of every example."""
         signs = np.zeros(scores.shape)
         for column, (a, b) in enumerate(self.class_pairs()):
             signs[:, column] = (examples.labels == a) - 1.0 * (examples.labels == b)
@@ -144,7 +144,7 @@ class OneVsOne(Task):
         return Augmented(delta=counts.sum(axis=1), coef=counts * signs)
 
     def decode(self, scores, plain, examples=None):
-        """Codes of the classes with the most votes."""
+        """Return the codes of the classes with the most votes."""
         return ARRAYS.greatest(ARRAYS.votes(ARRAYS.above(scores), self.n_classes))
 
 
@@ -176,14 +176,14 @@ class HingeOneVsRest(SeveralClasses):
             raise ValueError(f"n_classes must be an integer >= 2, found {self.n_classes!r}")
 
     def columns(self, examples: Examples):
-        """Each class against the rest."""
+        """Return each class against the rest as a task of its own."""
         task = Binary()
         return [
             (task, task.encode(np.where(examples.labels == c, 1, -1), examples.weights)) for c in range(self.n_classes)
         ]
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it: that of an indicator matrix."""
+        """Return the loss with labels and weights, as the core has it: that of an indicator matrix."""
         return row_loss(
             core.HINGE, examples, self.n_classes, signs=signs_of_classes(examples, self.n_classes), cost=np.ones(2)
         )
@@ -221,23 +221,23 @@ class Ordinal(RowLoss):
 
     @property
     def n_plain(self) -> int:  # type: ignore[override]
-        """One threshold between any two neighbours."""
+        """Return the number of thresholds, one between any two neighbours."""
         return self.n_classes - 1
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Class codes 0 .. n_classes − 1, lowest first, and weights as one-row examples."""
+        """Encode class codes 0 .. n_classes − 1, lowest first, and weights as one-row examples."""
         return coded_examples(y, self.n_classes, sample_weight)
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         return row_loss(core.ORDINAL, examples, 1, self.n_classes, classes=np.ascontiguousarray(examples.labels))
 
     def decode(self, scores, plain, examples=None):
-        """Class c of the greatest Σ_{j<c} (f − θ_j), the lowest among equals: thresholds that rise are counted."""
+        """Return the class c with the greatest Σ_{j<c} (f − θ_j), the lowest among equals: it counts rising thresholds."""
         codes = np.empty(len(scores), dtype=np.int64)
         core.decode_ordinal(scores=as_floats(scores), thresholds=as_floats(plain), codes=codes)
         return codes
 
     def error(self, predicted, examples: Examples) -> float:
-        """Weighted mean of how many classes off the predictions are."""
+        """Return the weighted mean of how many classes off the predictions are."""
         return float(np.average(np.abs(predicted - examples.labels), weights=examples.weights))

@@ -29,12 +29,14 @@ TABLES_PER_CALL = 200_000  # numbers of true positives tried in one call: some 1
 
 
 class OverAllRows(Task):
-    """Base of the losses over all rows of two classes."""
+    """The base class of losses over all rows of two classes."""
 
     decomposes = False
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Labels −1 and +1 (or 0 and 1) as one example of weight n; weights of single rows have no meaning here."""
+        """Encode labels −1 and +1 (or 0 and 1) as one example of weight n; weights of single rows have no meaning
+        here.
+        """
         y = np.asarray(y)
         unknown = ~np.isin(y, (-1, 0, 1))
         if y.ndim != 1 or unknown.any():
@@ -60,30 +62,34 @@ class OverAllRows(Task):
         )
 
     def decode(self, scores, plain, examples=None):
-        """+1 where the score is positive, −1 elsewhere."""
+        """Return +1 where the score is positive, −1 elsewhere."""
         return np.where(scores[:, 0] > 0, 1, -1)
 
     def n_predicted(self, examples: Examples) -> int:
-        """Rows predicted positive where the loss leaves the threshold open: as many as are positive."""
+        """Return how many rows are predicted positive if the loss leaves the threshold open: as many as are
+        positive.
+        """
         return int(np.count_nonzero(examples.labels > 0))
 
     def shift(self, scores: Array, examples: Examples) -> float:
-        """The shift of scores (n, 1) that makes `n_predicted` of them positive, or fewer where scores are equal."""
+        """Return the shift of scores (n, 1) that makes `n_predicted` of them positive, or fewer where scores are
+        equal.
+        """
         order = np.sort(scores[:, 0])
         k = self.n_predicted(examples)
         return -0.5 * float(order[len(order) - k] + order[len(order) - k - 1])
 
     def measure(self, scores: Array, examples: Examples) -> float:
-        """The measure trained for, 1 − Δ of the decoded scores (n, 1)."""
+        """Return the measure trained for, 1 − Δ of the decoded scores (n, 1)."""
         return 1.0 - self.error(self.decode(scores, np.zeros(0), examples), examples)
 
     def _by_class(self, scores: Array, examples: Examples) -> tuple[Array, Array]:
-        """Falling scores of the positive and of the negative rows."""
+        """Return the scores of the positive and of the negative rows, each in descending order."""
         positive, falling = examples.labels > 0, -as_floats(scores)[:, 0]
         return -np.sort(falling[positive]), -np.sort(falling[~positive])
 
     def _table(self, scores: Array, examples: Examples, a: int, b: int, classes: tuple[Array, Array]) -> Array:
-        """Coefficients of the best labelling with a true and b false positives."""
+        """Return the coefficients of the best labelling with a true and b false positives."""
         coef = np.empty((examples.n_rows, 1))
         core.table_coefficients(
             a=a,
@@ -110,7 +116,7 @@ class ErrorRate(OverAllRows):
     """
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax of every example."""
+        """Return the loss-augmented argmax of every example."""
         rows = examples.made.setdefault("rows", Examples(examples.labels, np.ones(examples.n_rows)))
         hinge = ROW_BY_ROW.augment(scores, plain, rows)
         hinge.coef[:] /= examples.n_rows
@@ -145,19 +151,19 @@ class FBeta(OverAllRows):
             raise ValueError(f"beta must be a positive number, found {self.beta!r}")
 
     def loss(self, a: int, b: int, n_positive: int) -> float:
-        """Δ of a table."""
+        """Return Δ of a contingency table."""
         either = self.beta**2 * n_positive + a + b
         return 1.0 - (1.0 + self.beta**2) * a / either if either else 0.0
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax. Ties: the fewest predicted positives, of equal scores the last rows."""
+        """Return the loss-augmented argmax. Ties: the fewest predicted positives, of equal scores the last rows."""
         classes = self._by_class(scores, examples)
         a, b = self._best_table(*classes)
         delta = self.loss(a, b, len(classes[0]))
         return Augmented(np.array([delta]), self._table(scores, examples, a, b, classes))
 
     def _best_table(self, positives: Array, negatives: Array) -> tuple[int, int]:
-        """True and false positives of the greatest worth; scores of both classes fall."""
+        """Return the true and false positives of the greatest worth; scores of both classes are in descending order."""
         search = core.best_f_table.prepare(
             max_steps=TABLES_PER_CALL,
             beta_squared=float(self.beta) ** 2,
@@ -172,7 +178,7 @@ class FBeta(OverAllRows):
         return a, b
 
     def error(self, predicted, examples: Examples) -> float:
-        """1 − F_β of predicted labels."""
+        """Return 1 − F_β of predicted labels."""
         true, positive = examples.labels > 0, np.asarray(predicted) > 0
         a = int(np.count_nonzero(true & positive))
         return self.loss(a, int(np.count_nonzero(positive)) - a, int(np.count_nonzero(true)))
@@ -180,7 +186,7 @@ class FBeta(OverAllRows):
 
 @dataclass(frozen=True)
 class AtK(OverAllRows):
-    """Base of precision and recall among the k rows of highest scores.
+    """The base class of precision and recall among the k rows of highest scores.
 
     ŷ ranges over the labellings with k positives, and y itself.
     """
@@ -201,7 +207,9 @@ class AtK(OverAllRows):
         return isinstance(self.k, Integral) and not isinstance(self.k, bool) and int(self.k) >= 1
 
     def n_predicted(self, examples: Examples) -> int:
-        """Predicted positives: k, in proportion where only some of the rows are there, or as many as are positive."""
+        """Return the number of predicted positives: k, in proportion for a sample of the rows, or as many as are
+        positive.
+        """
         if self.k is None:
             return super().n_predicted(examples)
         whole = int(examples.per_example["n_rows"][0])
@@ -209,18 +217,18 @@ class AtK(OverAllRows):
         return min(examples.n_rows, max(1, round(share * examples.n_rows)))
 
     def per(self, examples: Examples) -> int:
-        """The divisor of the number of true positives: k for precision, all positives for recall."""
+        """Return the divisor of the number of true positives: k for precision, all positives for recall."""
         raise TypeError(f"{type(self).__name__} must define per(examples)")
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Labels −1 and +1 (or 0 and 1) as one example; k must leave rows on both sides."""
+        """Encode labels −1 and +1 (or 0 and 1) as one example; k must leave rows on both sides."""
         examples = super().encode(y, sample_weight)
         if self._is_count and self.k >= examples.n_rows:
             raise ValueError(f"k must be less than the number of rows, {examples.n_rows}; found {self.k}")
         return examples
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax. Ties: the fewest true positives, of equal scores the last rows."""
+        """Return the loss-augmented argmax. Ties: the fewest true positives, of equal scores the last rows."""
         classes = self._by_class(scores, examples)
         k, per = self.n_predicted(examples), self.per(examples)
         a, worth = core.best_table_at_k(
@@ -237,7 +245,9 @@ class AtK(OverAllRows):
         return Augmented(np.array([delta]), self._table(scores, examples, a, k - a, classes))
 
     def decode(self, scores, plain, examples=None):
-        """+1 for the k rows of highest scores (of equal ones the last), −1 elsewhere; needs the examples to know k."""
+        """Return +1 for the k rows of highest scores (of equal ones the last), −1 elsewhere; needs the examples to know
+        k.
+        """
         if examples is None:
             raise TypeError("decode needs the examples: how many rows are positive depends on them")
         labels = np.full(len(scores), -1)
@@ -245,7 +255,7 @@ class AtK(OverAllRows):
         return labels
 
     def error(self, predicted, examples: Examples) -> float:
-        """1 − precision or recall of predicted labels."""
+        """Return 1 − precision or recall of predicted labels."""
         a, per = np.count_nonzero((examples.labels > 0) & (np.asarray(predicted) > 0)), self.per(examples)
         return 1.0 - a / per if per else 0.0
 
@@ -270,7 +280,7 @@ class PrecisionAtK(AtK):
     """
 
     def per(self, examples):
-        """Predicted positives."""
+        """Return the number of predicted positives."""
         return self.n_predicted(examples)
 
 
@@ -293,7 +303,7 @@ class RecallAtK(AtK):
     """
 
     def per(self, examples):
-        """True positives."""
+        """Return the number of positives."""
         return int(np.count_nonzero(examples.labels > 0))
 
 
@@ -318,7 +328,9 @@ class ROCArea(OverAllRows):
     has_threshold = False
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax. A pair is swapped where s₊ − s₋ ≤ 1: the labels −1 and +1 of a pair tie at 1."""
+        """Return the loss-augmented argmax. A pair is swapped if s₊ − s₋ ≤ 1: the labels −1 and +1 of a pair tie at
+        1.
+        """
         coef, scores, positive = np.empty((examples.n_rows, 1)), as_floats(scores), examples.labels > 0
         positives, negatives = (
             rows[np.argsort(scores[rows, 0])] for rows in map(np.flatnonzero, (positive, ~positive))
@@ -327,11 +339,11 @@ class ROCArea(OverAllRows):
         return Augmented(np.array([share]), coef)
 
     def decode(self, scores, plain, examples=None):
-        """The scores themselves: what is predicted is a ranking."""
+        """Return the scores themselves: the prediction is a ranking."""
         return scores[:, 0]
 
     def error(self, predicted, examples: Examples) -> float:
-        """1 − ROC area of predicted scores, ties counted half."""
+        """Return 1 − ROC area of predicted scores, ties counted half."""
         positive = examples.labels > 0
         highs, lows = np.sort(np.asarray(predicted)[positive]), np.sort(np.asarray(predicted)[~positive])
         if not len(highs) or not len(lows):

@@ -26,12 +26,12 @@ ROWS_PER_CALL = 200_000  # some 20 ms
 
 
 class Ranking(Task):
-    """Base of the losses over the rankings of queries."""
+    """The base class of losses over the rankings of queries."""
 
     has_threshold = False
 
     def encode(self, y: Any, sample_weight=None) -> Examples:
-        """A list of queries, each the labels of its rows, and a weight for each query."""
+        """Encode a list of queries, each the labels of its rows, and a weight for each query."""
         queries = [np.asarray(labels) for labels in y]
         if not queries:
             raise ValueError("y must hold at least one query, found none")
@@ -53,19 +53,19 @@ class Ranking(Task):
         )
 
     def grades(self, y: Array, offsets: Array) -> Array:
-        """Labels as the compiled code has them: integers from 0 on, the higher the better."""
+        """Return labels as compiled code has them: integers from 0 on, the higher the better."""
         raise TypeError(f"{type(self).__name__} must define grades(y, offsets)")
 
     def decode(self, scores, plain, examples=None):
-        """The scores themselves: what is predicted is a ranking."""
+        """Return the scores themselves: the prediction is a ranking."""
         return scores[:, 0]
 
     def measures(self, predicted: Array, examples: Examples) -> Array:
-        """1 − Δ of the ranking of each query by predicted scores; NaN for queries without a pair."""
+        """Return 1 − Δ of the ranking of each query by predicted scores; NaN for queries without a pair."""
         raise TypeError(f"{type(self).__name__} must define measures(predicted, examples)")
 
     def error(self, predicted, examples: Examples) -> float:
-        """Weighted mean of Δ over the queries with a pair; 0 if there is none."""
+        """Return the weighted mean of Δ over the queries with a pair; 0 if there is none."""
         values = self.measures(np.asarray(predicted, dtype=np.float64), examples)
         counted = ~np.isnan(values)
         if not counted.any():
@@ -90,7 +90,7 @@ class Swaps(Ranking):
     """
 
     def grades(self, y, offsets):
-        """Grades of each query as 0, 1, 2, ..., none left out."""
+        """Return the grades of each query as 0, 1, 2, ..., none left out."""
         query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         order = np.lexsort((y, query))
         risen = np.concatenate([[False], (y[order][1:] > y[order][:-1]) & (query[order][1:] == query[order][:-1])])
@@ -101,7 +101,7 @@ class Swaps(Ranking):
         return codes
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax. A pair is swapped where s_i − s_j ≤ 1: its labels −1 and +1 tie at 1."""
+        """Return the loss-augmented argmax. A pair is swapped if s_i − s_j ≤ 1: its labels −1 and +1 tie at 1."""
         delta, coef, scores = np.empty(examples.n_examples), np.empty((examples.n_rows, 1)), as_floats(scores)
         offsets, order = order_of(scores[:, 0], examples)
         given = {"grades": examples.labels, "offsets": offsets, "order": order, "scores": scores}
@@ -109,7 +109,7 @@ class Swaps(Ranking):
         return Augmented(delta, coef)
 
     def measures(self, predicted, examples: Examples):
-        """Share of the pairs of each query that are ranked the right way round, ties half."""
+        """Return the share of the pairs of each query that are ranked the right way round, ties half."""
         shares = np.empty(examples.n_examples)
         offsets, order = order_of(predicted, examples)
         given = {"grades": examples.labels, "offsets": offsets, "order": order, "predicted": as_floats(predicted)}
@@ -133,11 +133,13 @@ class AveragePrecision(Ranking):
     """
 
     def grades(self, y, offsets):
-        """1 for relevant rows, 0 for the others."""
+        """Return 1 for relevant rows, 0 for the others."""
         return (y > 0).astype(np.int64)
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax. Ties: the fewest swapped pairs; rows of equal scores stand in their order."""
+        """Return the loss-augmented argmax. Ties: the fewest swapped pairs; rows of equal scores stand in their
+        order.
+        """
         delta, coef, scores = np.empty(examples.n_examples), np.empty((examples.n_rows, 1)), as_floats(scores)
         offsets, order = order_of(-scores[:, 0], examples, kind="stable")
         given = {"relevance": examples.labels, "offsets": offsets, "order": order, "scores": scores}
@@ -145,7 +147,9 @@ class AveragePrecision(Ranking):
         return Augmented(delta, coef)
 
     def measures(self, predicted, examples: Examples):
-        """AP of each query; rows of equal scores stand together, as in `sklearn.metrics.average_precision_score`."""
+        """Return AP of each query; rows of equal scores stand together, as in
+        `sklearn.metrics.average_precision_score`.
+        """
         values, offsets = np.full(examples.n_examples, np.nan), offsets_of(examples)
         query = examples.example_of_rows()
         order = np.lexsort((-predicted, query))
@@ -169,7 +173,7 @@ def call_in_pieces(call: Any, offsets: Array) -> None:
 
 
 def order_of(scores: Array, examples: Examples, kind: Any = None) -> tuple[Array, Array]:
-    """The offsets of queries, and the rows of each query by rising score."""
+    """Return the offsets of queries, and the rows of each query by rising score."""
     offsets, order = offsets_of(examples), np.argsort(scores, kind=kind)
     if examples.n_examples == 1:
         return offsets, order
@@ -180,5 +184,5 @@ def order_of(scores: Array, examples: Examples, kind: Any = None) -> tuple[Array
 
 
 def offsets_of(examples: Examples) -> Array:
-    """Offsets, which queries of one row each need not have stored."""
+    """Return the offsets, which queries of one row each need not have stored."""
     return np.arange(examples.n_rows + 1) if examples.offsets is None else examples.offsets

@@ -62,16 +62,16 @@ class Chain(Task):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        """One score column per label."""
+        """Return the number of labels, each of which has a score column."""
         return self.n_labels
 
     @property
     def n_plain(self) -> int:  # type: ignore[override]
-        """Transitions, start and end."""
+        """Return the number of plain parameters: transitions, start and end."""
         return self.n_labels**2 + 2 * self.n_labels
 
     def encode(self, y: Any, sample_weight=None) -> Examples:
-        """A list of sequences of label codes, and a weight for each sequence."""
+        """Encode a list of sequences of label codes, and a weight for each sequence."""
         sequences = [np.asarray(labels) for labels in y]
         if not sequences:
             raise ValueError("y must hold at least one sequence, found none")
@@ -91,7 +91,7 @@ class Chain(Task):
         )
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         return core.SequenceLoss(
             code=CHAIN_LOSSES[self.loss],
             n_classes=self.n_labels,
@@ -101,7 +101,7 @@ class Chain(Task):
         )
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax. Ties: the lowest label in the first row, then in the second, and so on."""
+        """Return the loss-augmented argmax. Ties: the lowest label in the first row, then in the second, and so on."""
         delta, coef = np.empty(examples.n_examples), np.empty((examples.n_rows, self.n_labels))
         part = np.empty((examples.n_examples, self.n_plain))
         augment = core.augment_chains.prepare(
@@ -119,7 +119,7 @@ class Chain(Task):
         return Augmented(delta, coef, part)
 
     def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """The loss and its slope along a line, by a compiled pass."""
+        """Return the loss and its slope along a line, by a compiled pass."""
         along = core.chains_along.prepare(
             loss=CHAIN_LOSSES[self.loss],
             labels=examples.labels,
@@ -136,7 +136,7 @@ class Chain(Task):
         return sum(value for value, _ in found), sum(slope for _, slope in found)
 
     def decode(self, scores, plain, examples=None):
-        """Labels of the greatest score of every sequence; without examples all rows are one."""
+        """Return the labels of the greatest score of every sequence; without examples all rows are one."""
         labels = np.empty(len(scores), dtype=np.int64)
         offsets = np.array([0, len(scores)]) if examples is None else examples.row_offsets
         decode = core.decode_chains.prepare(
@@ -147,7 +147,7 @@ class Chain(Task):
         return labels
 
     def n_best(self, scores: Array, plain: Array, n: int) -> tuple[Array, Array]:
-        """The labellings of the `n` greatest scores of one sequence.
+        """Return the labellings of the `n` greatest scores of one sequence.
 
         The recursion runs from the end, as in `decode`, and keeps the n best continuations of every label.
 
@@ -176,7 +176,7 @@ class Chain(Task):
         return labels, total[best]
 
     def margins(self, scores: Array, plain: Array) -> Array:
-        """By how much the best labelling with a label in a row is better than the best with another label there.
+        """Return by how much the best labelling with a label in a row beats the best with another label there.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class Chain(Task):
         return through - np.where(is_best, two[:, 1:], two[:, :1])
 
     def _parts(self, plain: Array) -> tuple[Array, Array, Array]:
-        """Transitions, start and end."""
+        """Split plain parameters into transitions, start and end."""
         k = self.n_labels
         return plain[: k * k].reshape(k, k), plain[k * k : k * k + k], plain[k * k + k :]
 
@@ -206,7 +206,7 @@ class Chain(Task):
         return pieces(offsets, max(1, STEPS_PER_CALL // self.n_labels**2))
 
     def error(self, predicted, examples: Examples) -> float:
-        """Weighted share of wrong labels, or of sequences with any wrong label for the 0/1 loss."""
+        """Return the weighted share of wrong labels, or of sequences with any wrong label for the 0/1 loss."""
         if self.loss == "hamming":
             return super().error(predicted, examples)
         wrong = np.add.reduceat(np.asarray(predicted) != examples.labels, examples.row_offsets[:-1]) > 0

@@ -34,7 +34,7 @@ NUMBER_LOSSES = {"squared": core.SQUARED_ERROR, "huber": core.HUBER, "poisson": 
 
 
 def task_of_classes(loss: str, n_classes: int, has_labels: bool) -> Task:
-    """The task of a loss of `CLASS_LOSSES` for classes, or for the labels of an indicator matrix."""
+    """Return the task of a loss of `CLASS_LOSSES` for classes, or for the labels of an indicator matrix."""
     if has_labels:
         return SmoothLabels(n_classes, loss)
     if n_classes <= 2:
@@ -79,7 +79,7 @@ class SmoothBinary(TwoClasses):
         return self.loss in LOSSES_OF_LOG_ODDS
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         return row_loss(CLASS_LOSSES[self.loss], examples, 1, signs=np.ascontiguousarray(examples.labels))
 
 
@@ -117,7 +117,7 @@ class SmoothLabels(SeveralLabels):
         return self.loss in LOSSES_OF_LOG_ODDS
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         signs = np.ascontiguousarray(examples.labels).reshape(-1)
         return row_loss(CLASS_LOSSES[self.loss], examples, self.n_labels, signs=signs)
 
@@ -151,7 +151,7 @@ class OneVsRest(SeveralClasses):
         _known(self.loss, CLASS_LOSSES)
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         signs = signs_of_classes(examples, self.n_classes)
         return row_loss(CLASS_LOSSES[self.loss], examples, self.n_classes, signs=signs)
 
@@ -180,7 +180,7 @@ class Softmax(SeveralClasses):
     bounded_by = "residuals"
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.SOFTMAX, examples, self.n_classes, self.n_classes, classes=np.ascontiguousarray(examples.labels)
         )
@@ -226,23 +226,23 @@ class SmoothRegression(Targets):
         return self.loss == "poisson"
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Targets and weights as one-row examples."""
+        """Encode targets and weights as one-row examples."""
         examples = super().encode(y, sample_weight)
         if self.has_log_link:
             check_counts(examples.labels)
         return examples
 
     def core_loss(self, examples: Examples):
-        """The loss with labels and weights, as the core has it."""
+        """Return the loss with labels and weights, as the core has it."""
         own: dict[str, Any] = {"cost": np.array([self.epsilon], np.float64)} if self.loss == "huber" else {}
         return row_loss(NUMBER_LOSSES[self.loss], examples, self.n_targets, targets=targets_of(examples), **own)
 
     def decode(self, scores, plain, examples=None):
-        """The scores themselves, or their exponentials."""
+        """Return the scores themselves, or their exponentials."""
         return super().decode(np.exp(scores) if self.has_log_link else scores, plain)
 
     def error(self, predicted, examples: Examples) -> float:
-        """Weighted mean loss."""
+        """Return the weighted mean loss."""
         tiny = np.finfo(np.float64).tiny
         return mean_loss_of(self, np.log(np.maximum(predicted, tiny)) if self.has_log_link else predicted, examples)
 

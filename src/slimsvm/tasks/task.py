@@ -158,19 +158,21 @@ class Task:
                 setattr(cls, name, getattr(Task, name))
 
     def encode(self, y: Any, sample_weight: Array | None = None) -> Examples:
-        """Labels and weights as the examples of this task."""
+        """Encode labels and weights as the examples of this task."""
         raise TypeError(f"{type(self).__name__} must define encode(y, sample_weight)")
 
     def augment(self, scores: Array, plain: Array, examples: Examples) -> Augmented:
-        """Loss-augmented argmax of every example for scores (n_rows, n_outputs) and plain parameters (n_plain,)."""
+        """Return the loss-augmented argmax of every example for scores (n_rows, n_outputs) and plain parameters
+        (n_plain,).
+        """
         raise TypeError(f"{type(self).__name__} must define augment(scores, plain, examples)")
 
     def decode(self, scores: Array, plain: Array, examples: Examples | None = None) -> Array:
-        """Best labels for scores (n_rows, n_outputs); ties to the lowest label."""
+        """Return the best labels for scores (n_rows, n_outputs); ties go to the lowest label."""
         raise TypeError(f"{type(self).__name__} must define decode(scores, plain, examples)")
 
     def along(self, base, direction, k: float, examples: Examples, n_jobs: int = 1) -> tuple[float, float]:
-        """Weighted sum of the losses at base + k·direction, and its slope in k.
+        """Return the weighted sum of the losses at base + k·direction, and its slope in k.
 
         Parameters
         ----------
@@ -191,15 +193,17 @@ class Task:
         return value, slope
 
     def smooth(self, scores: Array, tau: float, examples: Examples, n_jobs: int = 1) -> Smoothed:
-        """Smoothed losses at temperature tau, for solvers that need derivatives. Tasks may do without."""
+        """Return smoothed losses at temperature tau, for solvers that need derivatives. Tasks may do without."""
         raise NotImplementedError(f"{type(self).__name__} has no smoothed loss")
 
     def core_loss(self, examples: Examples) -> core.Structure:
-        """The loss with labels and weights: a ``core.RowLoss``, or a ``core.SequenceLoss``. Tasks may do without."""
+        """Return the loss with labels and weights: a ``core.RowLoss``, or a ``core.SequenceLoss``. Tasks may do
+        without.
+        """
         raise TypeError(f"{type(self).__name__} must define core_loss(examples)")
 
     def row_dual(self, examples: Examples, C: Array) -> RowDual:
-        """The dual with one variable for each row; ``C`` has C ω_i of each. Tasks may do without."""
+        """Return the dual with one variable for each row; ``C`` has C ω_i of each. Tasks may do without."""
         raise NotImplementedError(f"{type(self).__name__} has no dual with one variable for each row")
 
     @property
@@ -208,7 +212,7 @@ class Task:
         return type(self).row_dual is not Task.row_dual
 
     def shift(self, scores: Array, examples: Examples) -> float:
-        """The shift of scores (n_rows, 1) that were trained without a threshold. Tasks may do without."""
+        """Return the shift of scores (n_rows, 1) that were trained without a threshold. Tasks may do without."""
         raise NotImplementedError(f"{type(self).__name__} has no threshold")
 
     @property
@@ -217,16 +221,18 @@ class Task:
         return type(self).shift is not Task.shift and not self.has_threshold
 
     def class_pairs(self) -> list[tuple[int, int]]:
-        """Pairs of classes, each of them a two-class problem of its own with its own score; none where all is one."""
+        """Return the pairs of classes, each a two-class problem with a score of its own; none if the task is one
+        problem.
+        """
         return []
 
     def pair_prices(self) -> Array:
-        """What the losses of each of the `class_pairs` are multiplied by."""
+        """Return the factor of C of each of the `class_pairs`."""
         return np.ones(len(self.class_pairs()))
 
     def columns(self, examples: Examples) -> list[tuple[Task, Examples]]:
-        """Tasks of one score with examples, which share nothing but rows and are solved one after another by a dual of
-        their own; none where all is one.
+        """Return tasks of one score with their examples, which share only the rows and are solved one after another,
+        each by its own dual; none if the task is one problem.
         """
         return []
 
@@ -236,11 +242,15 @@ class Task:
         return False
 
     def in_pairs(self) -> Task | None:
-        """The same classes as pairs, where each has a score of its own and no costs differ; None otherwise."""
+        """Return the task of the same classes as pairs, if each class has a score of its own and no costs differ; None
+        otherwise.
+        """
         return None
 
     def in_scores(self) -> Task | None:
-        """The same pairs of classes as one score for each class, where a solver may choose that; None otherwise."""
+        """Return the task of the same pairs of classes as one score per class, if a solver may choose that; None
+        otherwise.
+        """
         return None
 
     @property
@@ -249,7 +259,7 @@ class Task:
         return type(self).smooth is not Task.smooth
 
     def error(self, predicted: Array, examples: Examples) -> float:
-        """Weighted training error of predicted labels (share of rows by default)."""
+        """Return the weighted training error of predicted labels (share of rows by default)."""
         if examples.are_alike:
             return np.count_nonzero(np.asarray(predicted) != examples.labels) / max(1, examples.n_rows)
         weights = examples.weights[examples.example_of_rows()]
@@ -257,10 +267,12 @@ class Task:
 
 
 class RowLoss(Task):
-    """Base of tasks whose examples are single rows and whose loss the core computes; a task names the loss."""
+    """The base class of tasks whose examples are single rows and whose loss the core computes; a task names the
+    loss.
+    """
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Loss-augmented argmax of every example."""
+        """Return the loss-augmented argmax of every example."""
         scores, n = as_floats(scores), examples.n_rows
         augmented = Augmented(
             np.empty(n), np.empty(scores.shape), np.empty((n, self.n_plain)) if self.n_plain else None
@@ -272,7 +284,7 @@ class RowLoss(Task):
         return augmented
 
     def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """The loss and its slope along a line, by a compiled pass."""
+        """Return the loss and its slope along a line, by a compiled pass."""
         plain = {}
         if self.n_plain:
             plain = {"base_plain": as_floats(base[1]), "direction_plain": as_floats(direction[1])}
@@ -286,7 +298,7 @@ class RowLoss(Task):
         )
 
     def _made_for(self, examples: Examples) -> core.Structure:
-        """The `core_loss` of these examples, made once."""
+        """Return the `core_loss` of these examples, made once."""
         task, loss = examples.made.get("loss", (None, None))
         if task is not self:
             loss = self.core_loss(examples)
@@ -298,7 +310,7 @@ class SmoothRowLoss(RowLoss):
     """A `RowLoss` whose smoothed form the core computes, too."""
 
     def smooth(self, scores, tau, examples: Examples, n_jobs=1):
-        """Smoothed losses, by a compiled pass."""
+        """Return smoothed losses, by a compiled pass."""
         scores = as_floats(scores)
         residual, curvature = np.empty(scores.shape), np.empty(scores.shape)
         share = np.empty(scores.shape) if self.has_share else None
@@ -317,12 +329,12 @@ class SmoothRowLoss(RowLoss):
 
 
 def as_floats(values: Array) -> Array:
-    """A C-contiguous float64 array."""
+    """Return a C-contiguous float64 array."""
     return np.ascontiguousarray(values, np.float64)
 
 
 def pieces(offsets: Array, n_rows: int) -> list[tuple[int, int]]:
-    """Ranges of examples of about that many rows: no call into compiled code may take long."""
+    """Return ranges of examples with about that many rows: no call into compiled code may take long."""
     if len(offsets) > 1 and offsets[-1] - offsets[0] <= n_rows:
         return [(0, len(offsets) - 1)]
     starts = np.arange(offsets[0] + n_rows, offsets[-1], n_rows)
@@ -331,7 +343,7 @@ def pieces(offsets: Array, n_rows: int) -> list[tuple[int, int]]:
 
 
 def losses(augmented: Augmented, scores: Array, plain: Array, examples: Examples) -> Array:
-    """ℓ_e of every example, float64 (n_examples,)."""
+    """Return ℓ_e of every example, float64 (n_examples,)."""
     by_row = np.einsum("ij,ij->i", augmented.coef, scores)
     if examples.offsets is not None:
         by_row = np.add.reduceat(np.append(by_row, 0.0), examples.offsets[:-1]) * (examples.lengths > 0)

@@ -131,7 +131,7 @@ class FullScores:
         self.scores = scores
 
     def _combine(self, lines: Array, slots: Array, weights: Array, out: Array) -> None:
-        """Return the weighted sum of the products in some slots."""
+        """Add up the products in some slots, with weights."""
         step = max(1, READ_AT_ONCE // max(1, len(slots)))
         for lo in range(0, len(out), step):
             part = out[lo : lo + step]

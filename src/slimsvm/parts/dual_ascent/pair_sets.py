@@ -291,7 +291,7 @@ class PairSets:
         self.note_sides_of(k)
 
     def choose_intercept(self, k: int) -> None:
-        """Return the best intercept of pair k for its present v, and the objective."""
+        """Take the best intercept of pair k for its present v, and compute the objective."""
         part, dual = self.part(k), self.of_pair(k)
         v, g = self.v[part], self.g[part]
         self.intercept[k] = dual.best_intercept(g)

@@ -62,7 +62,7 @@ class SeenHere(Seen):
         self.n_rows, self.rank, self.n_threads = hi - lo, space.rank, space.n_threads
 
     def pieces(self) -> Iterator[tuple[int, int, Array]]:
-        """Yield the rows piece by piece: first row, end, values."""
+        """Return an iterator over pieces of the rows: first row, end, values."""
         found: Iterator[tuple[int, int, Array]] = self._space.pieces(*self._bounds)
         return found
 
