@@ -1,4 +1,4 @@
-"""Docstrings in the style of numpydoc that share text: what several of them say is written once."""
+"""Docstrings in the style of numpydoc that share text: sections of several functions are written once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = "Parameters", "Attributes"  # sections of names
 
 
 def described(shared: str | None) -> Callable[[Function], Function]:
-    r"""A decorator that completes the docstring of a function or a class by `completed`.
+    r"""Return a decorator that completes the docstring of a function or a class by `completed`.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def described(shared: str | None) -> Callable[[Function], Function]:
 
 
 def completed(doc: str | None, shared: str | None, of: Any = None, adds_sections: bool = True) -> str | None:
-    """A docstring with the shared sections.
+    """Return a docstring with the shared sections.
 
     An entry that is a name alone gets the description that the shared section has. Sentences below the name of a
     parameter or an attribute follow the shared ones; below a type or an error they replace them.
@@ -74,23 +74,23 @@ def completed(doc: str | None, shared: str | None, of: Any = None, adds_sections
 
 
 def _sections(doc: str) -> tuple[str, dict[str, str]]:
-    """The text before the first section, and the sections by their titles."""
+    """Return the text before the first section, and the sections by their titles."""
     start, *parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", doc + "\n", flags=re.MULTILINE)
     return start, dict(zip(parts[::2], (text.rstrip() + "\n" for text in parts[1::2])))
 
 
 def _entries(section: str) -> list[str]:
-    """The entries of a section, each with the indented lines below it."""
+    """Return the entries of a section, each with the indented lines below it."""
     return re.findall(r"^\S.*\n(?:[ \t].*\n)*", section, flags=re.MULTILINE)
 
 
 def _by_name(section: str) -> dict[str, str]:
-    """Entries by the names in their headers."""
+    """Return entries by the names in their headers."""
     return {name: entry for entry in _entries(section) for name in re.split(r" :|\n", entry)[0].split(", ")}
 
 
 def _described(entry: str, shared: dict[str, str], defaults: dict[str, object]) -> str:
-    """An entry that has only shared names in its header, with their descriptions; any other entry as it is."""
+    """Return an entry with only shared names in its header together with their descriptions; any other as it is."""
     header, _, more = entry.partition("\n")
     names = header.split(", ")
     if not set(names) <= set(shared):

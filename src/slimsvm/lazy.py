@@ -1,4 +1,4 @@
-"""What is made when first asked for: a package's names, classes by the names users give them, values of objects.
+"""Values made on first use: a package's names, classes by the names users give them, values of objects.
 
 `from slimsvm import SVC` need not wait for the solvers that it will not use.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
 
     class made_once:
-        """A property that is computed when first asked for, and then kept.
+        """A property that is computed on first use, and then kept.
 
         As `functools.cached_property` of Python 3.12. That of 3.11 has a lock, one for all objects of a class: a child
         forked while another thread computes the property of whichever object would wait for it for ever. Threads that
@@ -34,12 +34,12 @@ else:
 
 
 def homes_of(names: Mapping[str, list[str]]) -> dict[str, str]:
-    """The module of each name, for `lazy_names`, from the names that each module has."""
+    """Return the module of each name, for `lazy_names`, from the names that each module has."""
     return {name: module for module, own in names.items() for name in own}
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's ``__getattr__`` and ``__dir__`` for names that live in its modules.
+    """Return a package's ``__getattr__`` and ``__dir__`` for names that live in its modules.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
 
 
 def named(value: Any, kind: type, classes: Mapping[str, Any], parameter: str) -> Any:
-    """An object of the class with this name, or an object of this kind itself; else raise a ValueError."""
+    """Return an object of the class with this name, or an object of this kind itself; otherwise raise a ValueError."""
     if isinstance(value, kind):
         return value
     if not isinstance(value, str) or value not in classes:
@@ -83,7 +83,7 @@ def named(value: Any, kind: type, classes: Mapping[str, Any], parameter: str) ->
 
 
 class LazyClasses(Mapping[str, Any]):
-    """Classes by name, each imported when asked for; ``places`` are "module:Class"."""
+    """Classes by name, each imported on first use; ``places`` are "module:Class"."""
 
     def __init__(self, package: str, places: Mapping[str, str]) -> None:
         self._package, self._places = package, dict(places)

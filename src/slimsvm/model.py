@@ -1,4 +1,4 @@
-"""What every solver returns: a kernel expansion."""
+"""The model that every solver returns: a kernel expansion."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Check = Callable[[Any], None]
 
 
 class _Prepared(NamedTuple):
-    """The model as compiled code takes it: centre, vectors, and what scores plain arrays."""
+    """The model as compiled code takes it: centre, vectors, and the scorer of plain arrays."""
 
     centre: np.ndarray
     points: Points
@@ -100,7 +100,7 @@ class KernelExpansion:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """What the model is; what was prepared from it is made again."""
+        """Return the model itself; data that was prepared from it is made again."""
         return {name: value for name, value in vars(self).items() if name != "weights"} | {
             "_prepared": {},
             "_narrow": [],
@@ -108,11 +108,11 @@ class KernelExpansion:
 
     @property
     def n_basis(self) -> int:
-        """Number of basis vectors."""
+        """Return the number of basis vectors."""
         return len(self.coef)
 
     def scores(self, X: Block | Rows, n_jobs: int | None = None, check: Check | None = None) -> np.ndarray:
-        """Scores of rows: the same bits in any batch and for any number of threads.
+        """Return scores of rows: the same bits in any batch and for any number of threads.
 
         The first call prepares the vectors for compiled code and keeps them, so do not change the model's arrays.
 
@@ -170,7 +170,7 @@ class KernelExpansion:
         return scores
 
     def _narrowed(self, X: Block) -> tuple[Any, Block] | None:
-        """The model of its own columns, and wide sparse rows as it sees them; None of others."""
+        """Return the model of its own columns, and wide sparse rows reduced to them; None for other rows."""
         if not is_sparse(X) or X.shape[1] <= WIDE_FEATURES or X.shape[1] != self.basis.shape[1]:
             return None
         foreign = others_by(self.kernel, X.shape[1])
@@ -190,7 +190,7 @@ class KernelExpansion:
         return model, columns.seen(X, foreign)
 
     def _check_scores(self, X: Block | Rows, scores: np.ndarray) -> None:
-        """An error where finite rows have scores that are not."""
+        """Raise an error if finite rows have scores that are not finite."""
         is_finite = np.isfinite(scores).all(axis=1)
         if not is_finite.all():
             row = int(np.argmin(is_finite))
@@ -204,8 +204,8 @@ class KernelExpansion:
     def labels(
         self, X: Block | Rows, classes: np.ndarray, n_jobs: int | None = None, check: Check | None = None
     ) -> np.ndarray:
-        """Class of every row: the one with the greatest score, the first of equal ones. With a single output it is
-        ``classes[1]`` if the score is positive, otherwise ``classes[0]``.
+        """Return the class of every row: the one with the greatest score, the first of equal ones. With a single output
+        it is ``classes[1]`` if the score is positive, otherwise ``classes[0]``.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class KernelExpansion:
         return classes[np.argmax(scores, axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)]
 
     def _plain(self, X: Block | Rows) -> tuple[np.ndarray | None, RawScorer | None]:
-        """Rows as compiled code folds them on the way, and what scores them so; None where there is no such thing."""
+        """Return rows in a form that compiled code folds in passing, and their scorer; None without such a form."""
         raw = plain_floats(X) if isinstance(X, np.ndarray) and X.ndim == 2 else None
         if raw is None:
             return None, None
@@ -259,7 +259,7 @@ class KernelExpansion:
         return prepared
 
     def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
-        """Squared norm Σ_c coef_cᵀ K_BB coef_c + ‖plain‖² in float64, the intercept left out.
+        """Return the squared norm Σ_c coef_cᵀ K_BB coef_c + ‖plain‖² in float64, without the intercept.
 
         K_BB is summed up block by block, never stored.
 
@@ -365,24 +365,24 @@ class LinearModel(KernelExpansion):
 
     @classmethod
     def of_weights(cls, weights: np.ndarray, intercept: np.ndarray, plain: np.ndarray, dtype: str) -> LinearModel:
-        """The model of weights of shape (d, m)."""
+        """Make the model of weights of shape (d, m)."""
         used = np.flatnonzero(weights.any(axis=1))
         return cls(_unit_vectors(used, len(weights)), weights[used], intercept, plain, Linear(), dtype)
 
     @property
     def features(self) -> np.ndarray:
-        """Numbers of the features that have a weight, increasing."""
+        """Return the numbers of the features that have a weight, increasing."""
         return self.basis.indices
 
     @made_once
     def weights(self) -> np.ndarray:
-        """All weights, shape (n_features, n_outputs)."""
+        """Return all weights, shape (n_features, n_outputs)."""
         weights = np.zeros((self.basis.shape[1], self.coef.shape[1]))
         weights[self.features] = self.coef
         return weights
 
     def scores(self, X: Block | Rows, n_jobs: int | None = None, check: Check | None = None) -> np.ndarray:
-        """Scores of rows: X W + intercept, from the weights of the features."""
+        """Return scores of rows: X W + intercept, from the weights of the features."""
         if isinstance(X, Rows):
             return self._scores_in_parts(X, n_jobs, check is not None)
         if check is not None:
@@ -401,13 +401,13 @@ class LinearModel(KernelExpansion):
         return None, None
 
     def norm_squared(self, gram: Block | None = None, n_jobs: int | None = None) -> float:
-        """‖W‖² + ‖plain‖², which needs no kernel value."""
+        """Return ‖W‖² + ‖plain‖², which needs no kernel value."""
         if gram is not None:
             return super().norm_squared(gram, n_jobs)
         return float(np.sum(self.coef**2) + self.plain @ self.plain)
 
     def to_file_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Header and arrays of a file: the weights, without the unit vectors."""
+        """Return header and arrays of a file: the weights, without the unit vectors."""
         kernel, _ = self.kernel.to_header()
         header = {"kernel": kernel, "dtype": self.dtype, "weights": list(self.basis.shape)}
         arrays = {"features": self.features.astype(np.int64)}
@@ -415,7 +415,7 @@ class LinearModel(KernelExpansion):
 
     @classmethod
     def from_weights_file(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> LinearModel:
-        """The model that `to_file_parts` described."""
+        """Make the model that `to_file_parts` described."""
         features, n_features = arrays["features"], header["weights"][1]
         if len(features) and not (features[0] >= 0 and features[-1] < n_features and (np.diff(features) > 0).all()):
             raise ValueError(f"features must be increasing numbers from 0 to {n_features - 1}")
@@ -424,7 +424,7 @@ class LinearModel(KernelExpansion):
 
 
 def others_by(kernel: Kernel, n_features: int) -> str | None:
-    """What columns that no vector has are to a kernel (see `seen_by`); None where it knows columns by their numbers."""
+    """Return how a kernel treats columns that no vector has (`seen_by`); None if it knows columns by their numbers."""
     folding = kernel.folding(n_features) if kernel.has_features else None
     if folding is None or np.ndim(folding.row_scale) or np.ndim(folding.point_scale):
         return None
@@ -432,21 +432,21 @@ def others_by(kernel: Kernel, n_features: int) -> str | None:
 
 
 def columns_between(model: KernelExpansion, *rows: Any) -> Columns | None:
-    """The columns that a model's vectors and sparse rows have; None where these are not wide (see `Columns.of`)."""
+    """Return the columns that a model's vectors and sparse rows have; None if these are not wide (see `Columns.of`)."""
     if others_by(model.kernel, model.basis.shape[1]) is None:
         return None
     return Columns.of(model.basis, *rows)
 
 
 def _without_zeros(basis: Any) -> Any:
-    """A basis as a file holds it: dense vectors of mostly zeros, as those learned from text, by the others."""
+    """Return a basis as a file holds it: dense vectors of mostly zeros, as those learned from text, become sparse."""
     if is_sparse(basis) or basis.dtype.kind != "f" or 3 * np.count_nonzero(basis) >= basis.size:
         return basis
     return sp.csr_array(basis)
 
 
 def _unit_vectors(features: np.ndarray, n_features: int) -> sp.csr_array:
-    """One row for each of the features, 1 there and 0 elsewhere."""
+    """Return one row for each of the features, 1 there and 0 elsewhere."""
     k = len(features)
     return sp.csr_array((np.ones(k), features, np.arange(k + 1)), shape=(k, n_features))
 

@@ -77,7 +77,7 @@ def write_model(
 
 
 def model_parts(header: dict[str, Any], arrays: dict[str, np.ndarray], version: int = 1) -> list[bytes | memoryview]:
-    """The bytes of the file that `write_model` writes, in pieces; it says what is raised."""
+    """Return the bytes of the file that `write_model` writes, in pieces; that function lists the errors."""
     _check_json(header, "header")
     return _parts(header, {name: _storable(name, array) for name, array in arrays.items()}, version)
 

@@ -60,7 +60,7 @@ def _alias(estimator: type) -> str:
 
 
 def _declare_outputs(scope: Any, estimator: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
-    """Outputs of an estimator, by name and type."""
+    """Declare the outputs of an estimator, by name and type."""
     model = plain_model_of(estimator)
     check_rows(model)
     operator = scope.declare_local_operator(_alias(type(estimator)), estimator)
@@ -71,7 +71,7 @@ def _declare_outputs(scope: Any, estimator: Any, inputs: list[Any], custom_parse
 
 
 def _types(model: PlainModel, rows: Any) -> dict[str, Any]:
-    """Types of the outputs, in skl2onnx's terms."""
+    """Return types of the outputs, in skl2onnx's terms."""
     from skl2onnx.common import data_types as types
 
     number = types.DoubleTensorType if isinstance(rows, types.DoubleTensorType) else types.FloatTensorType
@@ -97,7 +97,7 @@ def _is_single(model: PlainModel) -> bool:
 
 
 def _check_types(operator: Any) -> None:
-    """Shapes and types of the outputs; classifiers that contain this one declare them otherwise."""
+    """Set shapes and types of the outputs; classifiers that contain this one declare them otherwise."""
     kinds = _types(plain_model_of(operator.raw_operator), operator.inputs[0].type)
     for output, kind in zip(operator.outputs, kinds.values(), strict=False):
         output.type = kind
@@ -137,7 +137,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _asked_for(operator: Any, names: list[str], scope: Any, container: Any) -> list[str]:
-    """The outputs that an operator has: all, or for a classifier around this one the prediction and one other."""
+    """Return an operator's outputs: all, or, if another classifier contains this one, the prediction and one other."""
     if len(operator.outputs) == len(names):
         return names
     is_raw = any(_is_raw(options, operator.raw_operator) for options in (scope, container))
@@ -158,7 +158,7 @@ def _form(scope: Any, estimator: Any, model: PlainModel, name: str) -> str:
 
 
 def _finish(container: Any, model: PlainModel, found: str, target: str, form: str) -> None:
-    """The last node of an output."""
+    """Add the last node of an output."""
     if form == "same":
         container.add_node("Identity", [found], [target], name=f"{target}_end")
     elif form == "column":
@@ -172,7 +172,7 @@ def _finish(container: Any, model: PlainModel, found: str, target: str, form: st
 
 
 def _check_axes_types(operator: Any) -> None:
-    """Shape and type of features along axes: float64 where the rows are, and float32 otherwise."""
+    """Set shape and type of features along axes: float64 if the rows are, and float32 otherwise."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
 
     kind = DoubleTensorType if isinstance(operator.inputs[0].type, DoubleTensorType) else FloatTensorType
@@ -180,7 +180,7 @@ def _check_axes_types(operator: Any) -> None:
 
 
 def _check_axes_in_float32(axes: LearnedAxes) -> None:
-    """An error where features along axes, whose mean variance is 1, change too much by rounding features."""
+    """Raise an error if rounding changes features along axes too much; their mean variance is 1."""
     step = 0.5 * np.spacing(np.abs(axes.mean_).astype(np.float32)).astype(np.float64)
     if (lost := np.abs(axes.components_ * step).sum(axis=1).max()) > LOST_SHARE:
         raise ValueError(

@@ -80,14 +80,14 @@ class Explanation:
         return len(self.values)
 
     def __getitem__(self, rows: Any) -> Explanation:
-        """Those of some rows: an integer, a slice, or an array of integers or truth values."""
+        """Return the explanation of some rows: an integer, a slice, or an array of integers or truth values."""
         rows = [rows] if isinstance(rows, int | np.integer) else rows
         errors = None if self.standard_errors is None else self.standard_errors[rows]
         return replace(self, values=self.values[rows], base_values=self.base_values[rows], data=self.data[rows],
                        standard_errors=errors)  # fmt: skip
 
     def of(self, output: int | str) -> Explanation:
-        """Those of one output: its number, or its name in ``output_names``.
+        """Return the explanation of one output: its number, or its name in ``output_names``.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Explanation:
                        standard_errors=errors)  # fmt: skip
 
     def to_shap(self) -> Any:
-        """The same as a ``shap.Explanation``, for the plots of shap.
+        """Return the same as a ``shap.Explanation``, for the plots of shap.
 
         Raises
         ------
@@ -122,14 +122,14 @@ class Explanation:
 
 
 class Terms(NamedTuple):
-    """u_f(x_f, z_f) of rows and vectors, and h."""
+    """The terms u_f(x_f, z_f) of rows and vectors, and the map h."""
 
     of: Callable[[Array, Array], Array]
     map: Callable[[Array], Array]
 
 
 def terms_of(model: PlainModel) -> Terms:
-    """The two of a model's kernel; ``of(X, Z)`` has shape (n_features, n_rows, n_vectors)."""
+    """Return the terms of a model's kernel; ``of(X, Z)`` has shape (n_features, n_rows, n_vectors)."""
     kernel = model.kernel
     gamma = np.broadcast_to(np.asarray(kernel.gamma, np.float64), (model.n_features,))[:, None, None]
     if kernel.form == "products":
@@ -155,7 +155,7 @@ PRODUCT_NUMBERS = 1 << 18
 
 
 def product_values(model: PlainModel, coef: Array, X: Array, background: Array | None) -> Array:
-    """Shapley values (n, d, n_outputs) of scaled rows; ``coef`` (n_vectors, n_outputs) are coefficients of outputs."""
+    """Return Shapley values (n, d, n_outputs) of scaled rows; ``coef`` has shape (n_vectors, n_outputs)."""
     terms, vectors = terms_of(model), model.dense_vectors()
     n, d, n_vectors = len(X), model.n_features, len(vectors)
     nodes, weights = gauss_legendre(-(-d // 2))
@@ -179,7 +179,7 @@ def product_values(model: PlainModel, coef: Array, X: Array, background: Array |
 
 
 def integrals(present: Array, absent: Array, nodes: Array, weights: Array) -> Array:
-    """Values phi of single vectors (d, n, n_vectors); ``absent`` may have one row, or one vector, for all."""
+    """Return values phi of single vectors (d, n, n_vectors); ``absent`` may have one row, or one vector, for all."""
     d = len(present)
     difference = present - absent
     factors = difference[..., None] * nodes
@@ -198,7 +198,7 @@ def integrals(present: Array, absent: Array, nodes: Array, weights: Array) -> Ar
 
 @lru_cache(maxsize=16)
 def gauss_legendre(n: int) -> tuple[Array, Array]:
-    """Nodes and weights on [0, 1]."""
+    """Return nodes and weights on [0, 1]."""
     nodes, weights = roots_legendre(n)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
@@ -210,7 +210,7 @@ SUM_NUMBERS = 1 << 20
 def sampled_values(
     model: PlainModel, coef: Array, X: Array, background: Array | None, n_pairs: int, rng: np.random.RandomState
 ) -> tuple[Array, Array]:
-    """Shapley values (n, d, n_outputs) of scaled rows, and their standard errors, by the same permutations for all."""
+    """Return Shapley values (n, d, n_outputs) of scaled rows and their standard errors; rows share permutations."""
     terms, vectors, d = terms_of(model), model.dense_vectors(), model.n_features
     permutations = np.array([rng.permutation(d) for _ in range(n_pairs)])
     orders = np.concatenate([permutations, permutations[:, ::-1]])
@@ -238,7 +238,7 @@ def sampled_values(
 def shapley_values(
     model: PlainModel, coef: Array, X: Array, background: Array | None, n_pairs: int, rng: np.random.RandomState
 ) -> tuple[Array, Array | None]:
-    """Shapley values (n, d, n_outputs) of scaled rows, and their standard errors, None where they are exact."""
+    """Return Shapley values (n, d, n_outputs) of scaled rows, and their standard errors, None if they are exact."""
     kernel = model.kernel
     if kernel.form == "terms":
         return sums_over_terms(model, coef, X, background, n_pairs, rng)
@@ -250,7 +250,7 @@ def shapley_values(
 def sums_over_terms(
     model: PlainModel, coef: Array, X: Array, background: Array | None, n_pairs: int, rng: np.random.RandomState
 ) -> tuple[Array, Array | None]:
-    """The same of a kernel that is a sum of terms: each term's own add up, since Shapley values are linear."""
+    """Return the same for a kernel that is a sum of terms: their Shapley values add up, since these are linear."""
     values, variances = np.zeros((*X.shape, coef.shape[1])), np.zeros((*X.shape, coef.shape[1]))
     for term in model.kernel.terms(model.n_features):
         columns = term.columns
@@ -264,7 +264,7 @@ def sums_over_terms(
 def explain_scores(
     model: PlainModel, X: Any, background: Any, n_permutations: int, rng: np.random.RandomState, names: list[str] | None
 ) -> Explanation:
-    """Shapley values of the model's scores; see `slimsvm.explain`."""
+    """Return Shapley values of the model's scores; see `slimsvm.explain`."""
     if model.kind == "sequences" or model.kernel.form == "columns":
         found = f"{model.kind}, kernel {model.kernel.name}"
         raise ValueError(f"explain is for scores of rows of features, and there are none with {found}")
@@ -292,7 +292,7 @@ def explain_scores(
 
 
 def _rows(X: Any, name: str, model: PlainModel) -> Array:
-    """Rows of finite numbers as a float64 array."""
+    """Return rows of finite numbers as a float64 array."""
     rows = as_rows(X, name)
     if rows.shape[1] != model.n_features:
         raise ValueError(f"{name} must have {model.n_features} features as in training, found {rows.shape[1]}")
@@ -308,7 +308,7 @@ def _scaled(model: PlainModel, rows: Array) -> Array:
 
 
 def _base(model: PlainModel, absent: Array | None) -> Array:
-    """Kernel values of all vectors where no feature is there: the mean over the background, or h(0)."""
+    """Return kernel values of all vectors with no feature present: the mean over the background, or h(0)."""
     if model.kernel.form == "terms":
         of_terms = model.kernel.terms(model.n_features)
         return sum(
@@ -322,7 +322,7 @@ def _base(model: PlainModel, absent: Array | None) -> Array:
 
 
 def outputs_of(model: PlainModel) -> tuple[list[str] | None, Array]:
-    """Names of the outputs, None of a single one, and what makes them of the model's scores (n_scores, n_outputs)."""
+    """Return the outputs' names (None for a single one), and the matrix (n_scores, n_outputs) that makes them."""
     same = np.eye(model.n_outputs)
     if model.n_outputs == 1 or model.classes is None:
         return None, same

@@ -1,5 +1,5 @@
-"""The arrays of sparse matrices: whether they contradict each other, by which compiled code reads beyond memory; and
-wide rows by the columns that a model's vectors have.
+"""The arrays of sparse matrices: checks that they do not contradict each other, since compiled code would read beyond
+memory; and wide rows reduced to the columns that a model's vectors have.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ def check_sparse(X: Any, name: str = "X") -> None:
 
 
 def _whole_numbers(values: Any, name: str) -> np.ndarray:
-    """One dimension of whole numbers."""
+    """Return one dimension of whole numbers."""
     values = np.asarray(values)
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise ValueError(f"{name} must be whole numbers in one dimension, found {values.dtype} of shape {values.shape}")
@@ -61,7 +61,7 @@ def _whole_numbers(values: Any, name: str) -> np.ndarray:
 
 
 def _check_range(values: np.ndarray, n: int, name: str) -> None:
-    """An error that names the first value outside 0, …, n − 1."""
+    """Raise an error that names the first value outside 0, …, n − 1."""
     if len(values) and (values.min() < 0 or values.max() >= n):
         at = int(np.argmax((values < 0) | (values >= n)))
         raise ValueError(f"{name} must lie between 0 and {n - 1}, found {values[at]} at position {at}")
@@ -77,7 +77,7 @@ LARGEST = 1e150
 
 
 def places_of(columns: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Where each index is among increasing columns, int32; −1 where it is none of them."""
+    """Return the place of each index among increasing columns, int32; −1 for other indices."""
     width = 1 + max(int(columns.max(initial=-1)), int(indices.max(initial=-1)))
     if len(columns) and width > TABLE_SHARE * len(indices):
         places = np.minimum(np.searchsorted(columns, indices), len(columns) - 1)
@@ -90,7 +90,7 @@ def places_of(columns: np.ndarray, indices: np.ndarray) -> np.ndarray:
 def seen_by(
     columns: np.ndarray, foreign: str, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """CSR rows as vectors that have only some columns see them: data, indices and indptr in the order of these columns.
+    """Reduce CSR rows to the columns that vectors have: return data, indices and indptr in the order of these columns.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def write_whole(path: str | os.PathLike, parts: Iterable[str | bytes | memoryvie
 
 
 def _mode(path: str | os.PathLike) -> int | None:
-    """Type and permissions of what has this name; None where nothing has."""
+    """Return type and permissions of the file of this name; None if there is none."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:

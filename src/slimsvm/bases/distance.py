@@ -129,9 +129,7 @@ class Distance:
         return self.total - less, 2.0 * folding.metric * gradient
 
     def parts(self, basis: Any, beta: Array) -> tuple[float, float]:
-        """Return the root mean squared difference of the scores (0 without rows), and ‖w − ŵ‖ (NaN for the sigmoid
-        kernel).
-        """
+        """Return the root mean squared difference of the scores (0 without rows), and ‖w − ŵ‖ (NaN for "sigmoid")."""
         cross, squares, n = 0.0, 0.0, 1
         for source in self.sources:
             for rows, values in self._blocks(source, basis, {}):
@@ -155,8 +153,7 @@ class Distance:
         return 1.0 / len(source.target) if source.is_scored else self.norm_weight
 
     def _solve(self, basis: Any, kept: dict[int, list], gram: Array | None = None) -> tuple[Array, float]:
-        """Solve for β; return it and how far D falls below that of no vectors. Kernel values that fit are put into
-        ``kept``.
+        """Solve for β; return it and how far D falls below that of no vectors; fill ``kept`` with kernel values.
 
         ``gram`` has the kernel values between the vectors, where they are known.
         """

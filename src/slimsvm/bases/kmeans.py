@@ -109,9 +109,7 @@ def _scale(kernel_rows: KernelRows) -> Array | None:
 
 
 def _near_and_far(block: Any, near: Array, k: int, scale: Array | None, seed: int) -> list[Any]:
-    """Return at most k centres, shared between near and far rows by their numbers. Single far rows, each a cluster of
-    its own, get none.
-    """
+    """Return at most k centres, shared between near and far rows by their numbers. Lone far rows get none."""
     if near.all():
         return [_centres(block, k, scale, seed)]
     parts, left = [], k

@@ -137,8 +137,7 @@ class Residual:
         return parts
 
     def squared_norm(self, projected: float) -> float:
-        """Return ‖r‖², given that r is orthogonal to the basis and its part within it has the squared length
-        ``projected``.
+        """Return ‖r‖² of an r orthogonal to the basis, given the squared length ``projected`` of its part within it.
 
         Costs as many kernel values as the expansion has pairs of rows.
         """
@@ -186,9 +185,7 @@ def best_rows(residual: Residual, n_candidates: int, n: int, n_best: int, rng: n
 
 
 def best_of(residual: Residual, moved: Array, started: Candidates, n: int) -> Array:
-    """Return up to n of the vectors found and their starts, chosen greedily: the first is no worse than the best
-    start.
-    """
+    """Return up to n of the vectors found and their starts, chosen greedily: the first is at least the best start."""
     moved = moved[np.isfinite(moved).all(axis=1)]
     return residual.best(residual.at(moved).beside(started), n).vectors
 

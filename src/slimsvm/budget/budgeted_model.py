@@ -196,8 +196,7 @@ class BudgetedModel:
             core.drop_idle(points=self.points)
 
     def mean_of_steps(self, intercept: Array) -> tuple[Array, Array]:
-        """Return coefficients (n_basis, n_outputs) and intercept of the mean of the models after each step since
-        `begin_mean`.
+        """Return coefficients (n_basis, n_outputs) and intercept of the mean of all models since `begin_mean`.
 
         Budget rules change the points of the mean as they change the models' points.
         """

@@ -49,9 +49,7 @@ class BudgetRule(BaseEstimator):
         return core.BudgetRule(code=self.code, max_points=max_basis, pairs=1, contrast=np.inf)
 
     def work(self, n_basis: int) -> int:
-        """Return about how many multiply-adds it takes to make room among ``n_basis`` points, beside their kernel
-        values.
-        """
+        """Return about how many multiply-adds making room among ``n_basis`` points takes, without kernel values."""
         return 10 * n_basis
 
 
@@ -65,9 +63,7 @@ TABLE_COLUMNS = 20  # that one compiled call fills, in some 10 ms
 
 @lru_cache(maxsize=1)
 def merge_table() -> np.ndarray:
-    """Return losses and places of mergers: see ``fill_merge_table`` of slimsvm.h. This process shares one; do not
-    change it.
-    """
+    """Return losses and places of mergers (``fill_merge_table`` of slimsvm.h). Callers share it: do not change it."""
     table = np.empty(TABLE_SHAPE, np.float32)
     for lo in range(0, TABLE_SHAPE[1], TABLE_COLUMNS):
         core.fill_merge_table(lo=lo, hi=min(lo + TABLE_COLUMNS, TABLE_SHAPE[1]), table=table)

@@ -31,7 +31,7 @@ TRACEBACK = "SLIMSVM_TRACEBACK"
 
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """Parser of the whole command line; only the command that ``argv`` begins with knows its arguments."""
+    """Build the parser of the whole command line; only the command that ``argv`` begins with knows its arguments."""
     parser = argparse.ArgumentParser(
         prog="slimsvm",
         description="Kernel machines that stay small.",
@@ -56,7 +56,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def add_bench(parser: argparse.ArgumentParser) -> None:
-    """``slimsvm bench``, which ran benchmarks once: takes any arguments and says where the benchmarks went."""
+    """Add ``slimsvm bench``, which ran benchmarks once: it takes any arguments and says where the benchmarks went."""
 
     def run(args: argparse.Namespace) -> int:
         words = " ".join([args.name or "NAME", *args.options])

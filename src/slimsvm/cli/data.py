@@ -66,12 +66,12 @@ class Part:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return self.X.shape[0]
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """Options that say how text is to be read."""
+    """Add the options that say how text is read."""
     group = parser.add_argument_group("reading data")
     group.add_argument(
         "--target", "--label", metavar="NAME", help="column of the label in a CSV or Parquet file, or its array in a "
@@ -104,7 +104,7 @@ def is_set(source: str) -> bool:
 
 @dataclass(frozen=True)
 class Trained:
-    """The features and the label that a model was trained on, which other rows must have too.
+    """The features and the label that a model was trained on; other rows must have the same.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Trained:
 
 
 def asked_of(args: argparse.Namespace, trained: Trained | None, labels_needed: bool) -> Asked:
-    """The columns that a file must have, by the options and by the training of the model."""
+    """Return the columns that a file must have, by the options and by the training of the model."""
     if trained is None:
         return Asked(None, args.target, args.header, labels_needed=labels_needed)
     label = None if args.target is not None else trained.label
@@ -136,7 +136,7 @@ def read_part(
     labels_needed: bool = True,
     query_id: bool = False,
 ) -> Part:
-    """Rows and labels of one file.
+    """Read rows and labels of one file.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def read_part(
 
 
 def dense_if_smaller(X: Any) -> Any:
-    """Sparse rows as an array where that takes no more memory: with so few zeros it is faster too."""
+    """Return sparse rows as an array if that takes no more memory: with so few zeros it is faster, too."""
     if isinstance(X, np.ndarray) or X.shape[0] * X.shape[1] * X.dtype.itemsize > X.data.nbytes + X.indices.nbytes:
         return X
     return X.toarray()
@@ -184,12 +184,12 @@ def is_read_in_blocks(source: str) -> bool:
 
 
 def files_of(source: str) -> list[str]:
-    """The files, or folders, that a source stands for."""
+    """Return the files, or folders, that a source stands for."""
     return [source] if os.path.exists(source) else sorted(glob.glob(source))
 
 
 def read_blocks(source: str, args: argparse.Namespace, trained: Trained | None, labels_needed: bool) -> Part:
-    """Rows as `Blocks`, and their labels.
+    """Return rows as `Blocks`, and their labels.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def read_blocks(source: str, args: argparse.Namespace, trained: Trained | None, 
 
 
 def in_memory(part: Part, megabytes: float) -> Part:
-    """The part with its blocks as one array, if that takes at most a quarter of the memory limit."""
+    """Return the part with its blocks as one array, if that takes at most a quarter of the memory limit."""
     X = part.X
     if not isinstance(X, Rows):
         return part
@@ -233,7 +233,7 @@ def in_memory(part: Part, megabytes: float) -> Part:
 def _parquet(
     source: str, files: list[str], args: argparse.Namespace, trained: Trained | None, labels_needed: bool
 ) -> Part:
-    """Rows and labels of Parquet files: the column that was named, that of training, or one of the usual names."""
+    """Read rows and labels of Parquet files: the column that was named, that of training, or one of the usual names."""
     try:
         import pyarrow  # noqa: F401
 
@@ -289,7 +289,7 @@ def form_of(estimator: Any) -> str:
 
 
 def usual_task(source: str) -> str:
-    """The task where none is named: ranking of rows that name their queries, else classification."""
+    """Return the default task: ranking of rows that name their queries, otherwise classification."""
     is_text = not is_set(source) and os.path.exists(source) and not is_read_in_blocks(source)
     is_ranking = is_text and has_queries(source)
     return "ranking" if is_ranking else "classification"
@@ -303,7 +303,7 @@ def read_form(
     labels_needed: bool = True,
     test: bool = False,
 ) -> Part:
-    """Rows, labels and what else `fit` needs, of a file or a part of a benchmark set.
+    """Read rows, labels and what else `fit` needs, from a file or a part of a benchmark set.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def read_form(
 
 
 def part_of_set(form: str, name: str, test: bool) -> Part:
-    """The training or test part of a benchmark set."""
+    """Return the training or test part of a benchmark set."""
     data = load(name)
     if form != SEQUENCES and data.X_train.dtype.kind not in "biuf":
         raise CommandError(f"{name}: its rows are words, and no kernel takes words")
@@ -358,7 +358,7 @@ def _offsets(data: Dataset, test: bool) -> np.ndarray:
 
 
 def _numbers(X: Any) -> Any:
-    """Words as hashed features."""
+    """Return words as hashed features."""
     return hash_columns(X, N_HASHED) if X.dtype.kind in "OU" else X
 
 
@@ -368,7 +368,7 @@ DESCRIPTION = "List the benchmark sets: sizes, and where their files were found.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``slimsvm datasets``."""
+    """Add the arguments of ``slimsvm datasets``."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
 
 
@@ -386,7 +386,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _line_of(info: DatasetInfo) -> dict[str, Any]:
-    """A set's line of the table."""
+    """Return a set's line of the table."""
     folders = dict.fromkeys(os.fspath(path.parent) for path in info.paths)
     return {
         "name": info.name,

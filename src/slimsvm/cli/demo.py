@@ -1,4 +1,4 @@
-"""A first look: slimsvm beside scikit-learn's SVC on a few data sets, in one or two minutes.
+"""The demonstration: slimsvm beside scikit-learn's SVC on a few data sets, in one or two minutes.
 
 Checkerboards and scikit-learn's handwritten digits need no file. Benchmark sets are added if their files are found
 (`slimsvm datasets` lists them). Prints a table and writes a plot.
@@ -54,7 +54,7 @@ SETS: dict[str, tuple[dict[str, float], int]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Sizes of the table.
+    """Settings of the table's sizes.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def main(argv: Sequence[str] | None = None, settings: Settings = SETTINGS) -> in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``slimsvm demo``."""
+    """Add the arguments of ``slimsvm demo``."""
     parser.add_argument("--output", default="demo", metavar="DIR", help="folder to write to (default: %(default)s)")
     parser.add_argument(
         "--rows",
@@ -154,7 +154,7 @@ def run(args: argparse.Namespace, settings: Settings = SETTINGS) -> int:
 
 
 def certified(fits: dict[tuple[str, str], Any], trial: Trial, max_seconds: float) -> str:
-    """A sentence with the certificate of the last set's model of 100 vectors."""
+    """Return a sentence with the certificate of the last set's model of 100 vectors."""
     solver = "SVC(max_basis=100)"
     found = fits[trial.name, solver].certificate(trial.X_train, trial.y_train, max_seconds=max_seconds)
     return (
@@ -164,7 +164,7 @@ def certified(fits: dict[tuple[str, str], Any], trial: Trial, max_seconds: float
 
 
 def trials(max_rows: int, settings: Settings) -> Iterator[Trial]:
-    """The data sets, one at a time: those that need no file, and those that are found."""
+    """Yield the data sets, one at a time: those that need no file, and those that are found."""
     digits = load_digits()
     order = np.random.default_rng(0).permutation(len(digits.target))
     X, y = digits.data[order].astype(np.float32), digits.target[order]
@@ -183,7 +183,7 @@ def trials(max_rows: int, settings: Settings) -> Iterator[Trial]:
 
 
 def part(name: str, params: dict[str, Any], arrays: Sequence[Array], max_rows: int, test_rows: int) -> Trial:
-    """At most ``max_rows`` random rows to train on and ``test_rows`` to test on, always the same ones."""
+    """Draw at most ``max_rows`` random rows to train on and ``test_rows`` to test on, always the same ones."""
     rng = np.random.default_rng(0)
     X_train, y_train, X_test, y_test = arrays
     train = np.sort(rng.permutation(len(y_train))[:max_rows])
@@ -220,13 +220,13 @@ def measure(trial: Trial, solver: str, max_seconds: float) -> tuple[dict[str, An
 
 
 def relative_gap(estimator: Any) -> float | None:
-    """Largest possible distance of the objective from the optimum, as a share of it; None without a bound."""
+    """Return the largest possible distance of the objective from the optimum, as a share; None without a bound."""
     bound = getattr(estimator, "lower_bound_", None)
     return None if bound is None else float((estimator.objective_ - bound) / estimator.objective_)
 
 
 def printed(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as the table shows it."""
+    """Return a row in the form that the table shows."""
     evaluations, gap = row["n_kernel_evals"], row["relative_gap"]
     shown = {
         "data": row["data"],
@@ -243,7 +243,7 @@ def printed(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
-    """Error against vectors and against seconds of every fit."""
+    """Draw error against vectors and against seconds of every fit."""
     from matplotlib.figure import Figure
 
     from slimsvm.plots.drawing import colour_of_class
@@ -311,7 +311,7 @@ def write_page(path: Any, max_rows: int | None = None) -> str:
 
 
 def page(points: list[Shown], digits: Shown | None) -> str:
-    """The text of the page.
+    """Return the text of the page.
 
     Parameters
     ----------
@@ -333,14 +333,14 @@ def page(points: list[Shown], digits: Shown | None) -> str:
 
 
 def _part(shown: Shown) -> dict[str, Any]:
-    """A model's file and its predictions, by the file."""
+    """Return a model's file and its predictions as parts of the page, by the name of the file."""
     model = plain_model_of(shown.estimator)
     labels = PREDICTORS[model.kind](model).predict(shown.rows).tolist()
     return {"name": shown.name, "file": base64(slim_bytes(model)), "labels": labels}
 
 
 def point_models() -> list[Shown]:
-    """Classifiers of points on spirals, of two and of three classes."""
+    """Train classifiers of points on spirals, of two and of three classes."""
     rng, shown = np.random.default_rng(0), []
     rows = rng.uniform(-1, 1, size=(CHECKED_ROWS, 2))
     for n_arms, name in ((2, "two spirals"), (3, "three spirals")):
@@ -352,14 +352,14 @@ def point_models() -> list[Shown]:
 
 
 def spirals(n: int, n_arms: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Points between −1 and 1 on arms that turn about the origin, and the arm of each."""
+    """Return points between −1 and 1 on arms that turn about the origin, and the arm of each."""
     arm, radius = rng.integers(0, n_arms, n), np.sqrt(rng.uniform(0.01, 0.9, n))
     angle = 2 * np.pi * arm / n_arms + 5 * radius + rng.normal(scale=0.25, size=n)
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), arm
 
 
 def digit_model(max_rows: int | None, n_vectors: int = 500) -> Shown | None:
-    """A model of MNIST's digits, trained now; None where they are not on this computer."""
+    """Train a model of MNIST's digits; None if they are not on this computer."""
     if find("mnist") is None:
         return None
     data = load("mnist", download=False)

@@ -25,7 +25,7 @@ FLAGS = {"dtype": "type"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``slimsvm export``."""
+    """Add the arguments of ``slimsvm export``."""
     parser.add_argument("model", metavar="MODEL", help="file that `slimsvm train`, or an estimator's save, wrote")
     forms = "; ".join(f"{name}: {target.text}" for name, target in TARGETS.items())
     parser.add_argument("--to", required=True, choices=list(TARGETS), help=forms)

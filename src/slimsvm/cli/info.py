@@ -26,7 +26,7 @@ from slimsvm.estimators.tables import TableEstimator
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``slimsvm info``."""
+    """Add the arguments of ``slimsvm info``."""
     parser.add_argument("model", metavar="MODEL", help="file that `slimsvm train`, or an estimator's save, wrote")
     parser.add_argument("data", metavar="DATA", nargs="?", help="training data, for --certificate")
     parser.add_argument("--certificate", action="store_true", help="bound how far the model is from the exact SVM")
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def certificate(estimator: Any, args: argparse.Namespace, scalers: Any, trained: Trained) -> dict[str, Any]:
-    """The model's certificate on the data, as a dict."""
+    """Return the model's certificate on the data, as a dict."""
     if not hasattr(estimator, "certificate"):
         raise CommandError(f"{args.model}: a {type(estimator).__name__} has no certificate")
     part = scaled(read_form(form_of(estimator), args.data, args, trained), scalers)
@@ -70,7 +70,7 @@ def certificate(estimator: Any, args: argparse.Namespace, scalers: Any, trained:
 
 
 def describe(estimator: Any, path: str) -> dict[str, Any]:
-    """The report that `--json` prints."""
+    """Return the report that `--json` prints."""
     classes = getattr(estimator, "classes_", None)
     return {
         "model": path,
@@ -93,14 +93,14 @@ def describe(estimator: Any, path: str) -> dict[str, Any]:
 
 
 def describe_value(value: Any) -> Any:
-    """A parameter's value; a solver as its name and its own parameters."""
+    """Return a parameter's value; a solver as its name and its own parameters."""
     if hasattr(value, "get_params"):
         return {"name": type(value).__name__, **value.get_params(deep=False)}
     return value
 
 
 def print_report(report: dict[str, Any]) -> None:
-    """The report as lines."""
+    """Print the report in lines."""
     objective, bound, classes = report["objective"], report["lower_bound"], report["classes"]
     names = report["feature_names"]
     fields = {
@@ -128,7 +128,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 
 def changed(report: dict[str, Any]) -> str:
-    """The parameters that differ from their defaults."""
+    """Return the parameters that differ from their defaults."""
     defaults = (ESTIMATORS | STRUCTURED | EDITING)[report["estimator"]]().get_params(deep=False)
     parts = [
         f"{name}={show(value)}"
@@ -139,13 +139,13 @@ def changed(report: dict[str, Any]) -> str:
 
 
 def short_list(things: list) -> str:
-    """The number of classes or features, and the first of them."""
+    """Return the number of classes or features, and the first of them."""
     shown = ", ".join(map(str, things[:10])) + (", ..." if len(things) > 10 else "")
     return f"{len(things):,}: {shown}"
 
 
 def show(value: Any) -> str:
-    """A parameter's value in a line."""
+    """Return a parameter's value in a line."""
     if isinstance(value, dict) and "name" in value:
         return f"{value['name']}({', '.join(f'{k}={v}' for k, v in value.items() if k != 'name')})"
     return str(value)

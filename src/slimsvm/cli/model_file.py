@@ -1,4 +1,4 @@
-"""The file of a model: scalers and names of columns in it, a checkpoint beside it, and whether it may be written."""
+"""The file of a model: it holds scalers and names of columns, has a checkpoint beside it, and spares other files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCALES = {
 
 
 def fit_scaler(scale: str | None, train: Part) -> Pipeline | None:
-    """The scaler of this name, fitted to training rows; None without one."""
+    """Fit the scaler of this name to training rows; None without one."""
     if scale is None:
         return None
     rows, sparse = isinstance(train.X, Rows), _is_sparse(train.X)
@@ -50,7 +50,7 @@ def fit_scaler(scale: str | None, train: Part) -> Pipeline | None:
 
 
 def scaled(part: Part, scalers: Pipeline | None) -> Part:
-    """The part, scaled; sparse rows become dense where their zeros move."""
+    """Return the part, scaled; sparse rows become dense if scaling moves their zeros."""
     if scalers is None:
         return part
     X = part.X
@@ -64,7 +64,7 @@ def scaled(part: Part, scalers: Pipeline | None) -> Part:
 
 
 def _scaled_rows(X: Blocks, lo: int, hi: int, scalers: Pipeline, is_filled: bool) -> Any:
-    """Some of the rows, scaled."""
+    """Scale some of the rows."""
     block: Any = X.slice(lo, hi, X.exact_dtype)
     return scalers.transform(block.toarray() if is_filled else block)
 
@@ -74,12 +74,12 @@ def _is_sparse(X: Any) -> bool:
 
 
 def load_steps(path: str) -> tuple[Pipeline | None, Any, Trained]:
-    """`steps_of` a model file."""
+    """Load a model file and return its `steps_of`."""
     return steps_of(load(path))
 
 
 def steps_of(model: Any) -> tuple[Pipeline | None, Any, Trained]:
-    """The scalers of a model (or None), the estimator behind them, and the rows that it takes.
+    """Return the scalers of a model (or None), the estimator behind them, and the rows that it takes.
 
     Names of features are taken off both: rows that are read here are arrays.
     """
@@ -110,7 +110,7 @@ def give_names(scalers: Pipeline | None, estimator: Any, part: Part) -> None:
 
 
 def add_checkpoint_option(group: Any) -> None:
-    """``--checkpoint`` of a command that trains."""
+    """Add ``--checkpoint`` to a command that trains."""
     group.add_argument(
         "--checkpoint",
         type=_path,
@@ -203,13 +203,13 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _place(path: str) -> str:
-    """The resolved path of a file that may not exist yet."""
+    """Return the resolved path of a file that may not exist yet."""
     place = os.path.realpath(path)
     return place.casefold() if IGNORES_CASE else place
 
 
 def _files_read(source: str) -> Iterator[str]:
-    """The files that a source stands for."""
+    """Yield the files that a source stands for."""
     if is_set(source):
         yield from map(os.fspath, find(source) or ())
         return

@@ -1,4 +1,4 @@
-"""Values of options: argparse types whose errors say what was found and what is accepted."""
+"""Types of options for argparse: their errors say what was found and what is accepted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def positive(text: str) -> float:
-    """A finite number > 0."""
+    """Parse a finite number > 0."""
     number = _number(text)
     if number is None or not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"must be a positive number, found {text!r}")
@@ -17,7 +17,7 @@ def positive(text: str) -> float:
 
 
 def not_negative(text: str) -> float:
-    """A finite number >= 0."""
+    """Parse a finite number >= 0."""
     number = _number(text)
     if number is None or not 0 <= number < math.inf:
         raise argparse.ArgumentTypeError(f"must be a number >= 0, found {text!r}")
@@ -25,7 +25,7 @@ def not_negative(text: str) -> float:
 
 
 def finite(text: str) -> float:
-    """A finite number."""
+    """Parse a finite number."""
     number = _number(text)
     if number is None or not math.isfinite(number):
         raise argparse.ArgumentTypeError(f"must be a finite number, found {text!r}")
@@ -33,42 +33,42 @@ def finite(text: str) -> float:
 
 
 def positive_integer(text: str) -> int:
-    """An integer >= 1."""
+    """Parse an integer >= 1."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be an integer >= 1, found {text!r}")
     return int(text)
 
 
 def folds(text: str) -> int:
-    """An integer >= 2."""
+    """Parse an integer >= 2."""
     if positive_integer(text) < 2:
         raise argparse.ArgumentTypeError(f"must be an integer >= 2, found {text!r}")
     return int(text)
 
 
 def size_or_auto(text: str) -> int | str:
-    """An integer >= 1, or `auto`."""
+    """Parse an integer >= 1, or `auto`."""
     if text == "auto":
         return text
     return _or_word(positive_integer, text, "'auto'")
 
 
 def not_negative_integer(text: str) -> int:
-    """An integer >= 0."""
+    """Parse an integer >= 0."""
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"must be an integer >= 0, found {text!r}")
     return int(text)
 
 
 def seed(text: str) -> int:
-    """An integer that random generators take."""
+    """Parse an integer that random generators take."""
     if not text.isascii() or not text.isdigit() or int(text) >= 2**32:
         raise argparse.ArgumentTypeError(f"must be an integer from 0 to 2**32 - 1, found {text!r}")
     return int(text)
 
 
 def jobs(text: str) -> int:
-    """A number of threads, negative ones counted from all cores as joblib does."""
+    """Parse a number of threads; negative ones are counted from all cores as joblib does."""
     try:
         number = int(text)
     except ValueError:
@@ -79,17 +79,17 @@ def jobs(text: str) -> int:
 
 
 def positive_or_none(text: str) -> float | None:
-    """A finite number > 0, or `none`."""
+    """Parse a finite number > 0, or `none`."""
     return None if text.lower() == "none" else _or_word(positive, text, "'none'")
 
 
 def positive_or_validate(text: str) -> float | str:
-    """A finite number > 0, or `validate`."""
+    """Parse a finite number > 0, or `validate`."""
     return text if text == "validate" else _or_word(positive, text, "'validate'")
 
 
 def gamma(text: str) -> Any:
-    """`scale`, `auto`, `learn`, `validate`, a number > 0, or several with commas between, one per feature."""
+    """Parse `scale`, `auto`, `learn`, `validate`, a number > 0, or several with commas between, one per feature."""
     if text in ("scale", "auto", "learn", "validate"):
         return text
     values = [_number(part) for part in text.split(",")]
@@ -100,7 +100,7 @@ def gamma(text: str) -> Any:
 
 
 def class_weight(text: str) -> Any:
-    """`balanced`, or `label:weight` with commas between."""
+    """Parse `balanced`, or `label:weight` with commas between."""
     if text == "balanced":
         return text
     weights: dict[Any, float] = {}
@@ -113,7 +113,7 @@ def class_weight(text: str) -> Any:
 
 
 def assignment(text: str) -> tuple[str, Any]:
-    """`name=value`."""
+    """Parse `name=value`."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"must be NAME=VALUE, found {text!r}")
@@ -121,7 +121,7 @@ def assignment(text: str) -> tuple[str, Any]:
 
 
 def literal(text: str) -> Any:
-    """The number, truth value or None that a text stands for, or the text itself.
+    """Return the number, truth value or None that a text stands for, or the text itself.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def literal(text: str) -> Any:
 
 
 def _or_word(convert: Callable[[str], Any], text: str, word: str) -> Any:
-    """The converted value; an error message adds the word that the option accepts, too."""
+    """Return the converted value; an error message adds the word that the option accepts, too."""
     try:
         return convert(text)
     except argparse.ArgumentTypeError as error:

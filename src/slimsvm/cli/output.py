@@ -1,4 +1,4 @@
-"""Functions that print for all commands: one-line errors, warnings and notes, aligned fields, tables, JSON."""
+"""Printing for all commands: one-line errors, warnings and notes, aligned fields, tables, JSON."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ NUMBER = re.compile(r"-|[-+]?[0-9][0-9,]*(\.[0-9]*)?(e[-+]?[0-9]+)?")
 
 
 class CommandError(ValueError):
-    """Input that a command cannot work with; the message is one sentence."""
+    """The error for input that a command cannot work with; the message is one sentence."""
 
 
 def say(text: str) -> None:
-    """One line on standard error, above a progress bar that is being shown."""
+    """Print one line on standard error, above a progress bar if there is one."""
     from tqdm import tqdm
 
     tqdm.write(f"slimsvm: {escaped(' '.join(text.split()))}", file=sys.stderr)
 
 
 def escaped(text: str) -> str:
-    """The text with control characters replaced by their codes: labels may hold them, and terminals obey them."""
+    """Replace control characters by their codes: labels may hold them, and terminals obey them."""
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def describe_error(error: BaseException) -> str:
-    """One sentence about an error; unforeseen errors are named by their type."""
+    """Describe an error in one sentence; unforeseen errors are named by their type."""
     if isinstance(error, OSError):
         names = [os.fsdecode(name) for name in (error.filename,) if isinstance(name, (str, bytes, os.PathLike))]
         return ": ".join([*names, error.strerror or str(error) or type(error).__name__])
@@ -64,7 +64,7 @@ def one_line_warnings() -> Iterator[None]:
 
 
 def plain(value: Any) -> Any:
-    """The value in types that JSON has; NaN and infinity, which it has not, become null."""
+    """Convert a value to types that JSON has; NaN and infinity, which it has not, become null."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -79,24 +79,24 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """Text of one JSON value."""
+    """Return the text of one JSON value."""
     text = json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
     return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on standard output."""
+    """Print one JSON object on standard output."""
     print(to_json(value))
 
 
 def write_json(path: Path, value: Any) -> None:
-    """A JSON file for people and machines; its folder is made where it is missing."""
+    """Write a JSON file for people and programs; make its folder if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, [to_json(value, indent=1), "\n"])
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:
-    """Aligned lines `name  value` on standard output; fields of None are left out."""
+    """Print aligned lines `name value` on standard output; fields of None are left out."""
     shown = {name: value for name, value in fields.items() if value is not None}
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
@@ -104,7 +104,7 @@ def print_fields(fields: Mapping[str, Any]) -> None:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as an aligned table with a header; columns in order of appearance, numbers aligned to the right.
+    """Format rows as an aligned table with a header; columns in order of appearance, numbers aligned to the right.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def _is_number(cell: str) -> bool:
 
 
 def count(number: float) -> str:
-    """A large count in short: 12,345 below a million, 1.23e+09 above.
+    """Format a large count in short: 12,345 below a million, 1.23e+09 above.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def count(number: float) -> str:
 
 
 def size(n_bytes: int) -> str:
-    """A file's size for people.
+    """Format a file's size for people.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def size(n_bytes: int) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, usable cores and versions, on which timings depend."""
+    """Return processor, usable cores and versions, on which timings depend."""
     from importlib.metadata import version
 
     import slimsvm

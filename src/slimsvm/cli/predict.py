@@ -30,7 +30,7 @@ from slimsvm.whole_file import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``slimsvm predict``."""
+    """Add the arguments of ``slimsvm predict``."""
     parser.add_argument("model", metavar="MODEL", help="file that `slimsvm train` saved")
     parser.add_argument("data", metavar="DATA", help="data file, or name of a benchmark set")
     parser.add_argument("--output", metavar="FILE", help="write the lines to this file instead of standard output")
@@ -147,14 +147,14 @@ def check_guarantee(estimator: Any, path: str) -> None:
 
 
 def promised(estimator: Any, X: Any, alpha: float) -> np.ndarray:
-    """Sets of classes, as 0 and 1, or intervals."""
+    """Return sets of classes, as 0 and 1, or intervals."""
     if hasattr(estimator, "predict_set"):
         return estimator.predict_set(X, alpha).astype(np.int64)
     return estimator.predict_interval(X, alpha)
 
 
 def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:
-    """The errors of the predictions; empty where DATA has no labels that the model knows."""
+    """Return the errors of the predictions; empty if DATA has no labels that the model knows."""
     if part.y is None:
         return {}
     if isinstance(estimator, RankSVM):
@@ -178,8 +178,8 @@ def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
 def lines(
     predicted: np.ndarray, values: np.ndarray | None, lengths: np.ndarray | None = None, head: list | None = None
 ) -> Any:
-    """One line per row: the label, without control characters, and its scores or probabilities behind it; numbers in
-    full. Empty ones between sequences; first the names of the columns, if there are any.
+    """Yield one line per row: the label, without control characters, then its scores or probabilities, with all digits.
+    Sequences are separated by empty lines; the columns' names come first, if there are any.
     """
     if head is not None:
         yield joined(head)
@@ -191,7 +191,7 @@ def lines(
 
 
 def joined(fields: list) -> str:
-    """A line of these fields."""
+    """Join fields to a line."""
     return "\t".join(escaped(str(field)) for field in fields) + "\n"
 
 
@@ -207,16 +207,15 @@ def write_lines(path: str, written: Iterable[str]) -> None:
 
 
 def predict(estimator: Any, part: Part) -> np.ndarray:
-    """Predictions for the rows of a part."""
+    """Predict the rows of a part."""
     if isinstance(estimator, SequenceSVM):
         return estimator.predict(part.X, lengths=part.extra["lengths"])
     return estimator.predict(part.X)
 
 
 def quality(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:
-    """Measures of predictions: error rate of a classifier, of a sequence labeller also of whole sequences; the
-    measure of a ranking and its NDCG (where no label is negative); mean absolute and root mean squared error of a
-    regression.
+    """Measure predictions: error rate of a classifier, of a sequence labeller also of whole sequences; the measure of a
+    ranking and its NDCG (if no label is negative); mean absolute and root mean squared error of a regression.
 
     Parameters
     ----------
@@ -247,12 +246,12 @@ def quality(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
 
 
 def as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Labels in the type of the classes: 1 and 2 in a test file mean "1" and "2" where training had texts too."""
+    """Return labels in the type of the classes: 1 and 2 in a test file mean "1" and "2" if training had texts, too."""
     return y.astype(str) if classes.dtype.kind in "OU" and y.dtype.kind not in "OU" else y
 
 
 def as_numbers(y: np.ndarray) -> np.ndarray:
-    """Labels as numbers where all are: 007 is a number where numbers are predicted."""
+    """Return labels as numbers if all are: 007 is a number where numbers are predicted."""
     try:
         return y.astype(np.float64) if y.dtype.kind in "OU" else y
     except ValueError:
@@ -260,7 +259,7 @@ def as_numbers(y: np.ndarray) -> np.ndarray:
 
 
 def describe_quality(values: dict[str, Any]) -> str:
-    """The values of `quality` with `n_rows`, in words."""
+    """Describe the values of `quality` with `n_rows` in words."""
     if "error_rate" in values:
         wrong = f"{values['n_wrong']:,} of {values['n_rows']:,} wrong"
         if "n_sequences" in values:

@@ -1,4 +1,4 @@
-"""`slimsvm train` of a table: a CSV file as it is, with texts, dates and missing values; and what becomes of it."""
+"""`slimsvm train` for tables: CSV files as they are, with texts, dates and missing values; also their predictions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def is_number(text: str) -> bool:
 
 
 def foreign_option(args: argparse.Namespace) -> str | None:
-    """The first option given that does not go with tables."""
+    """Return the first given option that does not go with tables."""
     given = (name for name, value in vars(args).items() if value != args.parser.get_default(name))
     return next((name for name in given if name not in TAKEN), None)
 
@@ -117,8 +117,8 @@ def train_table(args: argparse.Namespace) -> int:
 
 
 def predictions_of(estimator: Any, args: argparse.Namespace) -> tuple[dict[str, Any], Any, Any, None, Any]:
-    """A report on the rows of a table, whose columns are found by their names; predictions, probabilities or scores, no
-    lengths, and names of columns.
+    """Predict the rows of a table, whose columns are found by their names; return a report, predictions, probabilities
+    or scores, no lengths, and names of columns.
     """
     is_classifier = hasattr(estimator, "classes_")
     if (args.probabilities or args.scores) and not is_classifier:
@@ -141,7 +141,7 @@ def predictions_of(estimator: Any, args: argparse.Namespace) -> tuple[dict[str, 
 
 
 def print_table_model(estimator: Any, args: argparse.Namespace) -> int:
-    """What is in the file of a table's model: its columns, its machines and how much columns count."""
+    """Print the contents of a table model's file: its columns, its terms and how much columns count."""
     names = [encoder.name for encoder in estimator.encoding_.encoders]
     importances = dict(zip(names, estimator.feature_importances_.tolist(), strict=True))
     report = {"model": args.model, "estimator": type(estimator).__name__, "report": estimator.report_}
@@ -159,19 +159,19 @@ def print_table_model(estimator: Any, args: argparse.Namespace) -> int:
 
 
 def csv_rows(path: str, most_lines: int | None = None) -> list[list[str]]:
-    """The rows of a CSV file, of its first lines alone if so many are asked for; commas, semicolons or tabs."""
+    """Return the rows of a CSV file, only its first lines on request; separated by commas, semicolons or tabs."""
     with open(path, encoding="utf-8-sig", newline="") as file:
         lines = list(islice(file, most_lines))
     return [row for row in csv.reader(lines, delimiter=max(",;\t", key=lines[0].count)) if row] if lines else []
 
 
 def usual_labels(names: Iterable[str]) -> list[str]:
-    """The columns that are called as labels are."""
+    """Return the columns with a usual name of labels."""
     return [name for name in names if name.lower() in LABELS]
 
 
 def read_csv(path: str) -> Columns:
-    """The columns of a CSV file whose first line names them; commas, semicolons or tabs."""
+    """Read the columns of a CSV file whose first line names them; separated by commas, semicolons or tabs."""
     try:
         rows = csv_rows(path)
     except OSError as error:
@@ -190,7 +190,7 @@ def read_csv(path: str) -> Columns:
 
 
 def label_of(columns: Columns, target: str | None, path: str) -> str:
-    """The column of the label: the one that was asked for, or one that is called so."""
+    """Return the column of the label: the one that was asked for, or one with a usual name."""
     if target is not None:
         if target not in columns:
             raise CommandError(f"{path}: has no column {target!r}, found {told(columns)}")
@@ -202,18 +202,18 @@ def label_of(columns: Columns, target: str | None, path: str) -> str:
 
 
 def told(names: Any) -> str:
-    """Names in a line."""
+    """Return names in a line."""
     return ", ".join(map(repr, names))
 
 
 def is_missing(values: list[str]) -> np.ndarray:
-    """Which of the texts of a file say that there is no value."""
+    """Return which texts of a file stand for a missing value."""
     return table_of({"": values}).columns[0].is_missing
 
 
 def labels_of(values: list[str], label: str, path: str, as_numbers: bool | None = None) -> np.ndarray:
-    """Labels, which must all be there: numbers if the model predicts such, else texts of classes; without a model, what
-    they look like. Classes that are whole numbers are the same with a point: 1.0 is "1".
+    """Return labels, none of which may be missing: numbers if the model predicts numbers, else texts of classes;
+    without a model, what they look like. Classes that are whole numbers are the same with a point: 1.0 is "1".
     """
     if is_missing(values).any():
         row = int(np.argmax(is_missing(values)))
@@ -241,7 +241,7 @@ def labels_of(values: list[str], label: str, path: str, as_numbers: bool | None 
 
 
 def folds_of(y: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each fold the rows to train on, and those to measure on."""
+    """Return for each fold the rows to train on, and those to measure on."""
     is_class = y.dtype.kind == "U"
     few = is_class and min(np.unique(y, return_counts=True)[1]) < n_folds
     folds: Any = StratifiedKFold if is_class and not few else KFold
@@ -249,7 +249,7 @@ def folds_of(y: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]
 
 
 def rows_of(columns: Columns, rows: np.ndarray) -> Columns:
-    """Some rows of the columns."""
+    """Return some rows of the columns."""
     return {name: [values[row] for row in rows] for name, values in columns.items()}
 
 
@@ -257,7 +257,7 @@ def rows_of(columns: Columns, rows: np.ndarray) -> Columns:
 
 
 def measures(estimator: Any, columns: Columns, y: np.ndarray) -> dict[str, Any]:
-    """How good predictions are, beside the same prediction for all rows."""
+    """Return how good predictions are, beside one constant prediction for all rows."""
     if not hasattr(estimator, "classes_"):
         errors = estimator.predict(columns) - y
         found = {"n_rows": len(y), "root_mean_squared_error": float(np.sqrt(np.mean(errors**2)))}
@@ -276,7 +276,7 @@ def measures(estimator: Any, columns: Columns, y: np.ndarray) -> dict[str, Any]:
 
 
 def averaged(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Measures of several folds: rows in all, and means of what all folds have."""
+    """Average measures of several folds: rows in all, and means of what all folds have."""
     names = [name for name in found[0] if all(name in each for each in found)]
     means = {name: float(np.mean([each[name] for each in found])) for name in names}
     is_better = means.pop("is_better") > 0.5
@@ -284,7 +284,7 @@ def averaged(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def described(test: dict[str, Any]) -> str:
-    """Measures in a line."""
+    """Describe measures in a line."""
     start = f"{test['n_rows']:,} rows" + (" held out" if test.get("rows") == "held out" else "")
     start += f", means of {test['folds']} folds" if "folds" in test else ""
     if "error_rate" not in test:

@@ -62,7 +62,7 @@ FLAGS = {"probability": "probabilities"}
 
 
 def solver_help() -> str:
-    """Every solver with the parameters that --set takes and their defaults."""
+    """Return every solver with the parameters that --set takes and their defaults."""
     lines = ["parameters of the solvers, for --set NAME=VALUE:"]
     for name, solver in SOLVERS.items():
         lines.append(f"  {name:<15} {_parameters(solver())}")
@@ -74,7 +74,7 @@ def _parameters(solver: Solver) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``slimsvm train``."""
+    """Add the arguments of ``slimsvm train``."""
     parser.epilog = solver_help()
     parser.add_argument("data", metavar="DATA", help="data file (LIBSVM text, CSV, .npz, Parquet, a "
                         "folder of Parquet, or a pattern, 'part-*.libsvm.gz'), or name of a benchmark set")  # fmt: skip
@@ -326,7 +326,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def make_estimator(args: argparse.Namespace) -> Any:
-    """The estimator that the options describe; usage errors end the program."""
+    """Make the estimator that the options describe; usage errors end the program."""
     names = ("kernel", "gamma", "degree", "coef0", "C", "intercept", "tol", "precision", "memory_limit", "n_jobs")
     params = {name: getattr(args, name) for name in names}
     if isinstance(params["gamma"], list):
@@ -355,7 +355,7 @@ def make_estimator(args: argparse.Namespace) -> Any:
 
 
 def make_solver(args: argparse.Namespace) -> Any:
-    """``auto``, or the solver with the parameters given."""
+    """Return ``auto``, or the solver with the parameters given."""
     given = dict(args.set)
     given |= {name: getattr(args, name) for name in SOLVER_OPTIONS if hasattr(args, name)}
     if args.solver == "auto":
@@ -382,7 +382,7 @@ def _check_kind(parser: argparse.ArgumentParser, name: str, value: Any, default:
 
 
 def read_parts(args: argparse.Namespace) -> tuple[Part, Part | None]:
-    """Training rows, and test rows where there are such."""
+    """Read training rows, and test rows if there are any."""
     form = FORMS.get(args.task, ROWS)
     train = in_memory(read_form(form, args.data, args), args.memory_limit)
     test = read_form(form, args.data, args, test=True) if is_set(args.data) else None
@@ -428,7 +428,7 @@ def save(estimator: Any, path: str, scalers: Pipeline | None = None) -> None:
 
 
 def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
-    """The part of the `--json` report that is about the fit."""
+    """Return the part of the `--json` report that describes the fit."""
     classes = getattr(estimator, "classes_", None)
     return {
         "data": train.name,
@@ -454,14 +454,14 @@ def describe_fit(estimator: Any, train: Part, seconds: float) -> dict[str, Any]:
 
 
 def counted(train: Part) -> dict[str, int]:
-    """The number of queries or sequences that the rows form."""
+    """Return the number of queries or sequences that the rows form."""
     if "groups" in train.extra:
         return {"n_queries": len(np.unique(train.extra["groups"]))}
     return {"n_sequences": len(train.extra["lengths"])} if "lengths" in train.extra else {}
 
 
 def print_report(report: dict[str, Any]) -> None:
-    """The report as lines."""
+    """Print the report in lines."""
     classes = report["classes"]
     fields = {
         "data": f"{report['data']}: {report['n_rows']:,} rows, {report['n_features']:,} features"
@@ -483,7 +483,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 
 def describe_objective(objective: float, lower_bound: float | None) -> str:
-    """The objective, with its lower bound and gap where they are known."""
+    """Return the objective, with its lower bound and gap if they are known."""
     if objective is None or np.isnan(objective):
         return "not computed"
     if lower_bound is None:

@@ -26,7 +26,7 @@ EXP2_SCALE_FLOAT32 = 0.9999998689950266  # what float32 values of 2^z are too sm
 
 @cache
 def panel_of(dtype: Any) -> int:
-    """How many numbers of a type stand side by side in a panel.
+    """Return how many numbers of a type stand side by side in a panel.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def panel_of(dtype: Any) -> int:
 
 
 def aligned_zeros(size: int, dtype: Any) -> np.ndarray:
-    """Zeros that begin where a vector does: vectors across two cache lines take longer to read.
+    """Return zeros that begin where a vector does: vectors across two cache lines take longer to read.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def aligned_zeros(size: int, dtype: Any) -> np.ndarray:
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the library, the maker of a structure (name with capitals), or a constant (all in capitals)."""
+    """Return a function of the library, the maker of a structure (with capitals), or a constant (all in capitals)."""
     if name.isupper():
         if name in constants():
             globals()[name] = constants()[name]

@@ -47,11 +47,11 @@ _scratch = _Scratch()
 
 
 class CoreError(ValueError):
-    """An argument that the core cannot take."""
+    """The error for an argument that the core cannot take."""
 
 
 class Structure:
-    """Arrays and numbers that compiled code reads, with addresses; a copy or a pickle makes its own.
+    """Arrays and numbers with addresses, for compiled code; a copy or a pickle makes its own.
 
     Attributes
     ----------
@@ -79,11 +79,11 @@ class Structure:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Each argument is an attribute."""
+            """Return the argument of this name."""
 
 
 def structure(name: str, arguments: dict[str, Any]) -> Structure:
-    """The structure ``slimsvm_<name>`` of these arguments."""
+    """Make the structure ``slimsvm_<name>`` of these arguments."""
     return Structure(layouts()[name], **arguments)
 
 
@@ -94,13 +94,13 @@ def _header() -> str:
 
 @cache
 def layouts() -> dict[str, Layout]:
-    """Every structure of slimsvm.h."""
+    """Return every structure of slimsvm.h."""
     return parse(_header())
 
 
 @cache
 def constants() -> dict[str, int]:
-    """Every number that slimsvm.h defines: codes of maps, losses, and so on."""
+    """Return every number that slimsvm.h defines: codes of maps, losses, and so on."""
     return parse_constants(_header())
 
 
@@ -281,7 +281,7 @@ class Function:
         return self.run(memory)
 
     def prepare(self, **arguments: Any) -> Prepared:
-        """The call with some arguments given, which are checked now; the others come with each call."""
+        """Return the call with some arguments given, which are checked now; the others come with each call."""
         return Prepared(self, arguments)
 
     def run(self, memory: Any) -> Any:
@@ -306,7 +306,7 @@ class Function:
 
 
 class Prepared:
-    """A call whose first arguments are checked; may be called from several threads at once, and pickled."""
+    """A call whose first arguments are checked. It can be pickled, and called from several threads together."""
 
     def __init__(self, function: Function, arguments: dict[str, Any]) -> None:
         self.function, self.arguments = function, arguments
@@ -332,5 +332,5 @@ def _prepared(name: str, arguments: dict[str, Any]) -> Prepared:
 
 @cache
 def function(name: str) -> Function:
-    """The function ``slimsvm_<name>`` of the library."""
+    """Return the function ``slimsvm_<name>`` of the library."""
     return Function(layouts()[name + "_call"])

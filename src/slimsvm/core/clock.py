@@ -1,4 +1,4 @@
-"""The time limit of a fit. Whatever takes long looks at it: calls into the core, passes over rows, loops in Python.
+"""The time limit of a fit. Everything that takes long checks it: calls into the core, passes over rows, loops.
 
     with time_limit(seconds) as limit:
         ...                              # raises OutOfTimeError once the time is over
@@ -21,7 +21,7 @@ LEAST_SECONDS = 0.5
 
 
 class OutOfTimeError(Exception):
-    """The time limit was reached; what there is so far is as usable as after Ctrl-C."""
+    """The time limit was reached; the state so far is as usable as after Ctrl-C."""
 
 
 class Limit:
@@ -68,7 +68,7 @@ here = _Here()
 
 
 def present_limit() -> Limit | None:
-    """The innermost limit of this thread."""
+    """Return the innermost limit of this thread."""
     return here.limit
 
 
@@ -113,13 +113,13 @@ def time_limit(seconds: float | None) -> Iterator[Limit]:
 
 
 def share_of_time(share: float) -> float | None:
-    """A share of the seconds that are left, in seconds; None without a limit."""
+    """Return a share of the seconds that are left; None without a limit."""
     left = time_left()
     return None if left == inf else share * left
 
 
 def time_left() -> float:
-    """Seconds that are left, infinite without a limit."""
+    """Return the seconds that are left, infinite without a limit."""
     limit = present_limit()
     return inf if limit is None else max(0.0, limit.end - time.perf_counter())
 

@@ -1,4 +1,4 @@
-"""libslimsvm, loaded from the package's own folder, and slimsvm.h, read field by field as its top describes them."""
+"""libslimsvm, loaded from the package's own folder, and the parser of slimsvm.h, whose format its top describes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _NAMES = {"win32": "slimsvm.dll", "darwin": "libslimsvm.dylib"}
 
 
 def header_path() -> Path:
-    """Where slimsvm.h lies: in a checkout beside the core's sources, in an installation beside the library."""
+    """Return the path of slimsvm.h: in a checkout beside the core's sources, in an installation beside the library."""
     in_checkout = _FOLDER.parents[2] / "core" / "slimsvm.h"
     return in_checkout if in_checkout.exists() else _FOLDER / "slimsvm.h"
 
 
 def library_path() -> Path:
-    """Where the library lies: beside this file, or where the environment variable SLIMSVM_LIBRARY says."""
+    """Return the path of the library: beside this file, or where the environment variable SLIMSVM_LIBRARY says."""
     told = os.environ.get("SLIMSVM_LIBRARY")
     return Path(told).resolve() if told else _FOLDER / _NAMES.get(sys.platform, "libslimsvm.so")
 
 
 @cache
 def library() -> ctypes.CDLL:
-    """The library, loaded once.
+    """Return the library, loaded once.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _check_isa(loaded: ctypes.CDLL) -> None:
 
 
 def isa() -> str:
-    """Instruction set that compiled code uses: "baseline", "avx2" or "avx512".
+    """Return the instruction set that compiled code uses: "baseline", "avx2" or "avx512".
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Axis:
     added: int
 
     def value(self, names: dict[str, Any]) -> int:
-        """The number that the text stands for."""
+        """Return the number that the text stands for."""
         return evaluate(self.text, names)
 
 
@@ -156,7 +156,7 @@ class Layout:
 
 
 def evaluate(text: str, names: dict[str, Any]) -> int:
-    """The value of names and numbers joined by +, - and *; ``rows.n`` is the field n of the structure given as rows."""
+    """Return the value of names and numbers joined by +, - and *; ``rows.n`` is the field n of the structure rows."""
     if text in names:
         return names[text]
     total, sign = 0, 1
@@ -219,12 +219,12 @@ def _parse_field(line: str) -> Field:
 
 
 def parse_constants(text: str) -> dict[str, int]:
-    """Numbers that a header defines, by name without ``SLIMSVM_``."""
+    """Return numbers that a header defines, by name without ``SLIMSVM_``."""
     return {name: int(number) for name, number in _CONSTANT.findall(text)}
 
 
 def parse(text: str) -> dict[str, Layout]:
-    """Layouts of all structures in a header, by name without ``slimsvm_``."""
+    """Return layouts of all structures in a header, by name without ``slimsvm_``."""
     layouts = {}
     for name, body in _STRUCT.findall(text):
         fields = [_parse_field(line) for line in body.splitlines() if line.strip()]

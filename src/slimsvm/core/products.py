@@ -21,7 +21,7 @@ FROM_MEMORY, DENSE = 5_000, 50_000
 
 
 def in_calls(n: int, microseconds: float, multiple: int = 1) -> Iterator[slice]:
-    """Slices of n things, each small enough for one call.
+    """Yield slices of n things, each small enough for one call.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def multiply_rows(values: Array, right: Array, out: Array, n_threads: int, is_up
 
 
 def squares(rows: Array, weights: Array, n_threads: int) -> Array:
-    """Σ_i weights_i x_i x_iᵀ in float64 of rows (n, k): the lower triangle is set, column by column."""
+    """Return Σ_i weights_i x_i x_iᵀ in float64 of rows (n, k): the lower triangle is set, column by column."""
     n, k = rows.shape
     upper = np.zeros((k, k))
     call = core.add_squares.prepare(weights=weights.astype(rows.dtype), is_upper=1, n_threads=n_threads)

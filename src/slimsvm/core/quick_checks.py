@@ -46,7 +46,7 @@ _ADDRESS = f"words[(id({{}}) + {_AFTER_HEAD}) // {_WORD}]" if _IS_QUICK else "ad
 def quick_check(
     layout: Layout, given: Iterable[str], known: Iterable[str], arguments: Iterable[str], keep: bool
 ) -> Callable[..., bool]:
-    """Code ``check(memory, names, **arguments)`` that writes arguments into a structure's memory if they are right.
+    """Generate code ``check(memory, names, **arguments)`` that writes valid arguments into a structure's memory.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ RANGES_PER_THREAD = 4  # so that one slow core does not hold the others up
 
 @cache
 def _cores_by_quota(n_cores: int) -> int:
-    """The number of cores that a container's quota (cgroup) and the user's LOKY_MAX_CPU_COUNT leave of ``n_cores``.
+    """Return how many of ``n_cores`` a container's quota (cgroup) and the user's LOKY_MAX_CPU_COUNT leave.
 
     Looked up once: joblib takes longer to find it than a row's scores take.
     """
@@ -35,13 +35,13 @@ def _cores_by_quota(n_cores: int) -> int:
 
 
 def usable_cores() -> int:
-    """Cores that this process may use: by its affinity, a container's quota and LOKY_MAX_CPU_COUNT."""
+    """Return how many cores this process may use: by its affinity, a container's quota and LOKY_MAX_CPU_COUNT."""
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return _cores_by_quota(n_cores)
 
 
 def _cores_of_worker() -> int | None:
-    """Cores for one of several workers (joblib, multiprocessing, our own pool); None where this is no worker.
+    """Return the cores of one of several workers (joblib, multiprocessing, our own pool); None if this is no worker.
 
     A process of joblib's default backend has what joblib gives to compiled code in it: the cores over the number of
     workers, or ``inner_max_num_threads``. Others have one.
@@ -58,7 +58,7 @@ def _cores_of_worker() -> int | None:
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads that ``n_jobs`` stands for.
+    """Return the number of threads that ``n_jobs`` stands for.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class _Call:
 
 
 def _serve(calls: SimpleQueue[_Call]) -> None:
-    """The work of a helper's thread."""
+    """Do the work of a helper's thread."""
     _here.is_worker = True
     while True:
         calls.get().make()
@@ -231,7 +231,7 @@ _controllers_modules = 0
 
 
 def _blas_and_openmp() -> tuple[ThreadpoolController, ThreadpoolController]:
-    """Controllers of the BLAS and OpenMP libraries; the search is repeated after imports of compiled modules.
+    """Return controllers of the BLAS and OpenMP libraries; the search is repeated after imports of compiled modules.
 
     The search takes some 8 ms.
     """
@@ -326,7 +326,7 @@ def renew_lock_after_fork(owner: Any) -> None:
 
 
 def _after_fork_in_child() -> None:
-    """Threads do not survive a fork: start afresh in the child, where only this thread may hold BLAS."""
+    """Start afresh in the child of a fork: threads do not survive it, and only this thread may hold BLAS."""
     global _blas_lock, _blas_holders
     _idle.clear()
     _blas_lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""Estimators whose rows are Dask arrays or dataframes: the same bits as from `slimsvm.Blocks` on one machine.
+"""Estimators whose rows are Dask arrays or dataframes: the same bits as from `slimsvm.Blocks` on one computer.
 
 Needs ``pip install 'slimsvm[dask]'``; docs/dask.md says how it works and what it costs.
 """

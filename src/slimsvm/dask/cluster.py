@@ -20,7 +20,7 @@ from slimsvm.rows import find_not_finite, is_sparse, say_not_finite
 
 
 def client_of(given: Any) -> Any:
-    """The given client, or the connected one.
+    """Return the given client, or the connected one.
 
     Raises
     ------
@@ -54,39 +54,39 @@ def large_graphs() -> Iterator[None]:
 
 
 class Cluster:
-    """Tasks by one client. They are pure: a task that is lost with its worker runs again on another one."""
+    """The tasks of one client. They are pure: a task that is lost with its worker runs again on another one."""
 
     def __init__(self, client: Any):
         self.client = client
 
     def n_threads(self) -> int:
-        """Number of threads of all present workers, at least 1."""
+        """Return the number of threads of all present workers, at least 1."""
         with self.heard():
             return max(1, sum(self.client.nthreads().values()))
 
     def submit(self, function: Callable[..., Any], *own: Any) -> Any:
-        """A future of function(*own), where own may be futures."""
+        """Return a future of function(*own), where own may be futures."""
         return self.submit_all(function, *([item] for item in own))[0]
 
     def submit_all(self, function: Callable[..., Any], *columns: list[Any]) -> list[Any]:
-        """A future of function(*own) for each line of the columns, in one message."""
+        """Return futures of function(*own) for each line of the columns, in one message."""
         name, run = function.__name__.strip("_"), uuid4().hex
         keys = [f"slimsvm-{name}-{run}-{i}" for i in range(len(columns[0]))]
         with self.heard(), large_graphs():
             return self.client.map(function, *columns, key=keys, pure=False)
 
     def compute(self, delayed: list[Any]) -> list[Any]:
-        """Futures of delayed values."""
+        """Return futures of delayed values."""
         with self.heard(), large_graphs():
             return self.client.compute(delayed)
 
     def gather(self, futures: list[Any]) -> list[Any]:
-        """The values of futures, in order."""
+        """Return the values of futures, in order."""
         with self.heard():
             return self.client.gather(futures)
 
     def gather_partitions(self, name: str, futures: list[Any], partitions: list[Any]) -> list[Any]:
-        """Values of futures that depend on one partition each; an error names the partition that could not be made."""
+        """Return values of futures that depend on one partition each; an error names the partition that failed."""
         try:
             return self.gather(futures)
         except ConnectionError:
@@ -129,7 +129,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Partitions:
-    """Partitions as arrays in the workers' memory.
+    """The partitions as arrays in the workers' memory.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Partitions:
     names: list[str] | None
 
     def cut(self, lo: int, hi: int) -> Any:
-        """The rows lo, …, hi − 1 as one array on a worker."""
+        """Return the rows lo, …, hi − 1 as one array on a worker."""
         first, last = np.searchsorted(self.bounds, [lo, hi - 1], side="right") - 1
         cuts, pieces = [], []
         for i in range(first, last + 1):
@@ -189,7 +189,7 @@ class Look:
 
 
 def partitions_of(X: Any, cluster: Cluster) -> Partitions:
-    """The partitions of a collection, after workers have looked at all of them; `DaskRows` lists the errors."""
+    """Return the partitions of a collection, after workers have checked all of them; `DaskRows` lists the errors."""
     futures, names = _computed(X, cluster)
     arrays = futures if names is None else [cluster.submit(_values_of, future) for future in futures]
     looks = cluster.gather_partitions("X", cluster.submit_all(_look, futures, [names] * len(futures)), futures)
@@ -206,7 +206,7 @@ def partitions_of(X: Any, cluster: Cluster) -> Partitions:
 
 
 def _computed(X: Any, cluster: Cluster) -> tuple[list[Any], list[str] | None]:
-    """Futures of the partitions, one after another, and the names of a dataframe's columns."""
+    """Return futures of the partitions, one after another, and the names of a dataframe's columns."""
     if hasattr(X, "to_delayed") and hasattr(X, "columns"):
         return cluster.compute(list(X.to_delayed())), [str(name) for name in X.columns]
     if not hasattr(X, "chunks") or not hasattr(X, "to_delayed"):
@@ -273,7 +273,7 @@ def _look(part: Any, names: list[str] | None) -> Look:
 
 
 def _values_of(frame: Any) -> np.ndarray:
-    """Columns as one array of their common type; missing values are NaN."""
+    """Return columns as one array of their common type; missing values are NaN."""
     types = [_number_type(dtype) for dtype in frame.dtypes]
     if all(isinstance(dtype, np.dtype) for dtype in frame.dtypes) or None in types:
         return np.asarray(frame)
@@ -283,7 +283,7 @@ def _values_of(frame: Any) -> np.ndarray:
 
 
 def _number_type(dtype: Any) -> np.dtype | None:
-    """The NumPy type of a column of numbers, also for types of pandas and Arrow."""
+    """Return the NumPy type of a column of numbers, also for types of pandas and Arrow."""
     plain = getattr(dtype, "numpy_dtype", dtype)
     return plain if isinstance(plain, np.dtype) and plain.kind in "buif" else None
 
@@ -297,7 +297,7 @@ def _joined(cuts: list[tuple[int, int]], dtype: np.dtype, *pieces: Any) -> np.nd
 
 # -- labels, targets and weights, brought to the client ----------------------------------------------------------------
 def vector_of(name: str, values: Any, cluster: Cluster) -> Any:
-    """Labels or weights of a Dask collection as an array in this process; other values are returned as they are.
+    """Return labels or weights of a Dask collection as an array in this process; other values come back as they are.
 
     Raises
     ------
@@ -341,7 +341,7 @@ def _check_parts(name: str, parts: list[np.ndarray]) -> None:
 
 
 def _coded(part: Any) -> tuple[np.ndarray | None, np.ndarray]:
-    """The distinct objects (strings) of a column, and for each row which one it has; None and the values of numbers."""
+    """Return a column's distinct objects (strings) and each row's index in them, or None and the values of numbers."""
     values = np.asarray(part)
     if values.dtype.kind != "O" or values.ndim != 1:
         return None, values

@@ -15,7 +15,7 @@ from slimsvm.solvers import LowRank, Refine
 
 
 class DaskMachine:
-    """Base of the estimators: each holds the one of the same name in `slimsvm`, whose rows are elsewhere.
+    """The base class of the estimators: each holds the one of the same name in `slimsvm`, whose rows are elsewhere.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class DaskMachine:
         self._local = self._local_class(**parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, ``client`` among them."""
+        """Return parameters by name, ``client`` among them."""
         return {"client": self.client} | self._local.get_params(deep)
 
     def set_params(self, **parameters: Any) -> DaskMachine:
@@ -46,7 +46,7 @@ class DaskMachine:
         return f"slimsvm.dask.{self._local!r}"
 
     def __getattr__(self, name: str) -> Any:
-        """Fitted attributes, and parameters."""
+        """Return a fitted attribute or a parameter."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._local, name)
@@ -111,12 +111,12 @@ class DaskMachine:
             )
 
     def to_local(self) -> Any:
-        """The fitted estimator of `slimsvm`, which needs no Dask: it predicts arrays, and can be saved."""
+        """Return the fitted estimator of `slimsvm`, which needs no Dask: it predicts arrays, and can be saved."""
         self._local._check_fitted()
         return self._local
 
     def predict(self, X: Any) -> Any:
-        """Labels or values: of a Dask array a lazy one, of a dataframe a lazy series, of an array an array."""
+        """Predict labels or values: of a Dask array a lazy one, of a dataframe a lazy series, of an array an array."""
         return self._lazily(X, "predict")
 
     def _lazily(self, X: Any, method: str) -> Any:
@@ -180,17 +180,17 @@ class SVC(DaskMachine):
     _local_class = estimators.SVC
 
     def decision_function(self, X: Any) -> Any:
-        """Scores, in the form that `predict` returns; of a dataframe with several columns a Dask array."""
+        """Return scores in the form that `predict` returns; of a dataframe with several columns a Dask array."""
         return self._lazily(X, "decision_function")
 
     @available_if(lambda own: hasattr(own.to_local(), "predict_proba"))
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities, in the form that `decision_function` returns."""
+        """Return probabilities, in the form that `decision_function` returns."""
         return self._lazily(X, "predict_proba")
 
     @available_if(lambda own: hasattr(own.to_local(), "predict_proba"))
     def predict_log_proba(self, X: Any) -> Any:
-        """Their logarithms, in the same form."""
+        """Return their logarithms, in the same form."""
         return self._lazily(X, "predict_log_proba")
 
 

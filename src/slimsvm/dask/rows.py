@@ -1,4 +1,4 @@
-"""Rows of Dask collections, cut anew into parts of fixed bounds, so that partitions leave no trace in results.
+"""Rows of Dask collections, cut into parts of fixed bounds, so that partitions do not change results.
 
 The client sends tasks, one for a block of parts; a worker applies a function to each part, and to what it kept of it.
 """
@@ -24,7 +24,7 @@ from slimsvm.tasks import Examples
 
 @dataclass(frozen=True)
 class TaskSizes:
-    """The number of parts in one task: a task costs about a millisecond, and the last ones should end together.
+    """Settings of the parts in one task: a task costs about a millisecond, and the last ones should end together.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class DaskRows(Rows):
         self._has_warned = False
 
     def _grouped(self, parts: list[tuple[int, int]], sizes: TaskSizes) -> list[list[tuple[int, int]]]:
-        """The parts of each task."""
+        """Return the parts of each task."""
         rows = parts[0][1] - parts[0][0]
         bytes_of_part = rows * self.n_features * self.dtype.itemsize
         size = min(len(parts) // (sizes.per_thread * self.cluster.n_threads()), sizes.rows // rows)
@@ -106,11 +106,13 @@ class DaskRows(Rows):
         return Kept([self.cluster.submit(placed_items, own) for own in packed])
 
     def map(self, function: Callable[..., Any], *items: Any, keep: bool = False, shared: Any = None) -> Any:
-        """function([shared,] rows, *own) for each part; items are lists with a value for each part, or results kept."""
+        """Return function([shared,] rows, *own) for each part; items are lists with a value per part, or kept
+        results.
+        """
         return self._done(function, items, keep, shared, self._blocks)
 
     def each(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
-        """function(*own) for each part, without its rows."""
+        """Return function(*own) for each part, without its rows."""
         return self._done(function, items, keep, None, [None] * len(self._tasks))
 
     def _done(self, function: Callable[..., Any], items: Any, keep: bool, shared: Any, blocks: list[Any]) -> Any:
@@ -129,7 +131,7 @@ class DaskRows(Rows):
         return [items[end - len(parts) : end] for end, parts in zip(ends, self._tasks)]
 
     def _values(self, found: list[Made]) -> list[Any]:
-        """Results of all parts; warns where workers used another instruction set."""
+        """Return results of all parts; warn if workers used another instruction set."""
         others = {maker for made in found for maker in made.makers if maker[0] != isa()}
         if others and not self._has_warned:
             self._has_warned = True
@@ -145,7 +147,7 @@ class DaskRows(Rows):
     # -- rows here ----------------------------------------------------------------------------------------------------
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
-        """Rows at the positions of ``index``, in that order."""
+        """Return rows at the positions of ``index``, in that order."""
         index = np.asarray(index, np.int64)
         out, owner = np.empty((len(index), self.n_features), dtype), self._owners(index)
         asked = np.unique(owner)
@@ -157,7 +159,7 @@ class DaskRows(Rows):
         return out
 
     def slice(self, lo: int, hi: int, dtype: Any) -> np.ndarray:
-        """Rows lo, …, hi − 1."""
+        """Return rows lo, …, hi − 1."""
         hi = max(lo, min(hi, self.n_rows))
         if lo == hi:
             return np.empty((0, self.n_features), dtype)
@@ -168,7 +170,7 @@ class DaskRows(Rows):
         return np.ascontiguousarray(np.concatenate(self.cluster.gather(futures)), dtype)
 
     def _owners(self, index: np.ndarray) -> np.ndarray:
-        """The indices of the blocks that hold the rows."""
+        """Return the indices of the blocks that hold the rows."""
         return np.searchsorted(self._starts, index, side="right") - 1
 
 
@@ -211,7 +213,7 @@ class Work:
 
 
 def on_parts(packed: bytes, shared: Any, block: np.ndarray | None, *kept: Made) -> Made:
-    """function([shared,] [rows,] *own) of each part."""
+    """Return function([shared,] [rows,] *own) of each part."""
     work: Work = pickle.loads(packed)
     function, waiting = pickle.loads(work.function), iter(kept)
     if shared is not None:
@@ -226,14 +228,14 @@ def on_parts(packed: bytes, shared: Any, block: np.ndarray | None, *kept: Made) 
 
 
 def maker() -> tuple[str, str]:
-    """Instruction set and address of the worker that this runs on."""
+    """Return instruction set and address of the worker that this runs on."""
     from distributed import get_worker
 
     return isa(), get_worker().address
 
 
 def aligned(item: Any) -> Any:
-    """Copies arrays, and the arrays of examples, that do not begin where compiled code needs it.
+    """Copy arrays, and the arrays of examples, that do not begin where compiled code needs it.
 
     An array from another worker may begin at any byte.
     """
@@ -247,7 +249,7 @@ def aligned(item: Any) -> Any:
 
 
 def taken(block: np.ndarray, index: Any) -> np.ndarray:
-    """Some rows of a block."""
+    """Return some rows of a block."""
     return block[index]
 
 
@@ -255,7 +257,7 @@ def taken(block: np.ndarray, index: Any) -> np.ndarray:
 
 
 def packed_items(items: list[Any]) -> bytes:
-    """Pickled arrays or examples of several parts; equal weights travel as one number."""
+    """Return pickled arrays or examples of several parts; equal weights travel as one number."""
     return pickle.dumps([replace(i, weights=_thin(i.weights)) if isinstance(i, Examples) else i for i in items])
 
 

@@ -1,4 +1,4 @@
-"""The table of benchmark sets: files, sizes, where they come from, and how the files are cut into parts.
+"""The catalogue of benchmark sets: files, sizes, where they come from, and how the files are cut into parts.
 
 For each kind of file one function takes the paths of a set's files and returns the arrays of a `Dataset` by name.
 Labels are int64, of two-class sets -1 and +1.

@@ -1,4 +1,4 @@
-"""CSV: which columns hold the labels and the features, with or without a header, and the rows."""
+"""CSV tables: which columns hold the labels and the features, with or without a header, and the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slimsvm.datasets.files import EXACT, DataError, labels_of, number, quote, s
 
 
 class Table(NamedTuple):
-    """Rows as they were read, their labels, and what the columns are called.
+    """Rows as they were read, their labels, and the names of the columns.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _decoded(content: bytes, name: str) -> str:
 
 
 def _rows_of(text: str, name: str) -> tuple[Any, Iterator[list[str]]]:
-    """A csv.reader, and its rows without blank lines."""
+    """Return a csv.reader, and its rows without blank lines."""
     first = text.lstrip("\r\n").partition("\n")[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
     return reader, _filled_rows(reader, name)
@@ -116,7 +116,7 @@ def _rows_after_first(text: str, name: str) -> Iterator[list[str]]:
 def _read(
     reader: Any, rows: Iterator[list[str]], layout: Layout, n_columns: int, has_underscores: bool, name: str
 ) -> tuple[np.ndarray, list[str] | None, array]:
-    """Features, texts of the labels, and the line that each row ends in."""
+    """Read features, texts of the labels, and the line that each row ends in."""
     values, line_of_row, labels = array("d"), array("q"), []
     # Python reads 1_000 as a number, other programs do not: look closer only if a row may have an underscore.
     convert: Callable[[str], float] = strict_float if has_underscores else float
@@ -147,8 +147,8 @@ def _read(
 
 
 def _without_index(layout: Layout, X: np.ndarray, asked: Asked, name: str) -> tuple[Layout, np.ndarray]:
-    """The features without columns that number the rows and have no name, which pandas writes where nobody asked for
-    them; where the number of features is known, only if there are too many.
+    """Drop columns without a name that number the rows, which pandas writes unasked; if the number of features is
+    known, drop them only if there are too many.
     """
     if layout.names is None or asked.columns is not None or len(layout.features) == asked.n_features:
         return layout, X
@@ -234,12 +234,12 @@ class Layout(NamedTuple):
     label_at: int | None
 
     def called(self, at: int) -> str:
-        """The name or the number by which messages call a column."""
+        """Return the name or the number by which messages call a column."""
         return str(at + 1) if self.names is None else quote(self.names[at])
 
 
 def layout_of(first: list[str], rows: Callable[[], Iterable[list[str]]], asked: Asked, name: str, line: int) -> Layout:
-    """The columns of a file, from its first line.
+    """Return the columns of a file, from its first line.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def layout_of(first: list[str], rows: Callable[[], Iterable[list[str]]], asked: 
 
 
 def by_name(names: list[str], asked: Asked, name: str) -> Layout:
-    """The features and the label of a table whose columns have names.
+    """Return the features and the label of a table whose columns have names.
 
     Raises
     ------
@@ -294,7 +294,7 @@ def by_name(names: list[str], asked: Asked, name: str) -> Layout:
 
 
 def _label_at(names: list[str], asked: Asked, name: str) -> int | None:
-    """The place of the labels; None without labels."""
+    """Return the place of the labels; None without labels."""
     if asked.target is False:
         return None
     if asked.target is not None:
@@ -329,7 +329,7 @@ def _is_unlabelled(n_columns: int, asked: Asked) -> bool:
 
 
 def _unnamed(first: list[str], asked: Asked, name: str) -> Layout:
-    """The columns of a file without a header: the label is the last one, or the first where that alone is a text."""
+    """Return a file's columns without a header: the label is the last one, or the first if that alone is a text."""
     n = len(first)
     label_at = _place_of_label(first, asked)
     if label_at is not None and not 0 <= label_at < n:
@@ -346,7 +346,7 @@ def _unnamed(first: list[str], asked: Asked, name: str) -> Layout:
 
 
 def _place_of_label(first: list[str], asked: Asked) -> int | None:
-    """The label's column in lines without names; -1 where `target` is no number of a column."""
+    """Return the label's column in lines without names; -1 if `target` is no number of a column."""
     if asked.target is False or (asked.target is None and _is_unlabelled(len(first), asked)):
         return None
     if asked.target is not None:
@@ -419,6 +419,6 @@ def _ascend(cells: list[str]) -> bool:
 
 
 def _listed(noun: str, names: Sequence[str]) -> str:
-    """Names in quotes, the first twenty of them."""
+    """Return names in quotes, the first twenty of them."""
     shown = ", ".join(map(quote, names[:20])) + (", ..." if len(names) > 20 else "")
     return f"{noun}{'s' * (len(names) != 1)} {shown}" if noun else shown

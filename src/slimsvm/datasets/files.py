@@ -1,4 +1,6 @@
-"""Data files: opening them, compressed or not, their errors, and numbers and labels that they hold as text."""
+"""Data files: they are opened, compressed or not, and their numbers and labels are read from text; errors name the
+file.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,11 @@ COMPRESSED_SUFFIXES = {".gz", ".bz2", ".xz"}
 
 
 class DataError(ValueError):
-    """A data file or data set that cannot be used; the message says which, where in it, and what was found."""
+    """The error for a data file or data set that cannot be used; the message says where, and what was found."""
 
 
 class DataWarning(UserWarning):
-    """A data file could have been meant otherwise; the message says what was done with it."""
+    """The warning that a data file could have been meant otherwise; the message says what was done with it."""
 
 
 def quote(value: bytes | str) -> str:
@@ -111,7 +113,7 @@ _PADDED = re.compile(r"[+-]?0[0-9]+(\.0*)?")
 
 
 def number(field: str) -> float | None:
-    """The number in a field; None where it holds no number."""
+    """Return the number in a field; None if it holds no number."""
     try:
         return strict_float(field)
     except ValueError:
@@ -119,14 +121,14 @@ def number(field: str) -> float | None:
 
 
 def strict_float(field: str) -> float:
-    """A number as other programs read it, too: Python alone accepts 1_000."""
+    """Parse a number as other programs read it, too: Python alone accepts 1_000."""
     if "_" in field:
         raise ValueError
     return float(field)
 
 
 def labels_of(texts: list[str], name: str, lines: Sequence[int]) -> np.ndarray:
-    """Labels of rows: int64 if all are whole numbers, float64 if all are numbers, else the texts as they stand.
+    """Return labels of rows: int64 if all are whole numbers, float64 if all are numbers, else the texts as they stand.
 
     Texts stay where numbers would not tell them apart or lose digits: 007 and 7, +1 and 1, 1e3 and 1000, whole numbers
     beyond int64. (1.0 is the same label as 1.)
@@ -185,7 +187,7 @@ def are_texts(different: Iterable[str], name: str) -> bool:
 
 
 def as_whole(different: Iterable[str]) -> dict[str, int] | None:
-    """Labels as exact whole numbers; None where one is not whole."""
+    """Return labels as exact whole numbers; None if one is not whole."""
     whole = {}
     for text in different:
         if _WHOLE.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Made-up data of any size: checkerboard, waveform, two Gaussians.
+"""Generators of artificial data of any size: checkerboard, waveform, two Gaussians.
 
 The same `random_state` gives the same rows on every machine. Labels are int64, rows float32.
 """

@@ -84,7 +84,7 @@ def parse_svmlight(
 
 
 def _without_blanks(content: bytes) -> bytes:
-    """The text without blanks between a colon and its value."""
+    """Return the text without blanks between a colon and its value."""
     return re.sub(rb":[ \t]+(?=[^\s#])", b":", content) if b": " in content or b":\t" in content else content
 
 
@@ -101,7 +101,7 @@ def _warn_of_rounding(content: bytes, name: str) -> None:
 
 
 def label_tokens(content: bytes) -> list[bytes]:
-    """The label of every row, as the text has it."""
+    """Return the label of every row, as the text has it."""
     begun = (line.split(None, 1)[:1] for line in content.splitlines())
     tokens = (parts[0].partition(b"#")[0] for parts in begun if parts)
     return [token for token in tokens if token]
@@ -110,7 +110,7 @@ def label_tokens(content: bytes) -> list[bytes]:
 def labels_of_rows(
     y: np.ndarray, different: Iterable[bytes], tokens: Callable[[], Iterable[bytes]], name: str
 ) -> np.ndarray:
-    """Labels as int64 where all are whole numbers, as texts where numbers would lose what the texts say.
+    """Return labels as int64 if all are whole numbers, as texts if numbers would lose what the texts say.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class _TextFile:
             self._file.close()
 
     def pieces(self, n_bytes: int) -> Iterator[tuple[int, bytes]]:
-        """Offset and content of pieces of about that size, which end with a line."""
+        """Yield offset and content of pieces of about that size, which end with a line."""
         with open_content(self.name) as file:
             self._stamp, offset = Stamp.of(self.name), 0
             while content := file.read(n_bytes):
@@ -274,7 +274,7 @@ class _TextFile:
                 offset += len(content)
 
     def read(self, offset: int, n_bytes: int) -> bytes:
-        """The content from there on."""
+        """Return the content from ``offset`` on."""
         if self._file is None:
             self._file = open_content(self.name)
         self._file.seek(offset)
@@ -304,24 +304,24 @@ class _Piece:
         return self.file.name if self.line == 0 else f"{self.file.name} from line {self.line + 1} on"
 
     def content(self) -> bytes:
-        """The lines, read once more."""
+        """Read the lines once more."""
         return _unmarked(self.file.read(self.offset, self.n_bytes), self.offset)
 
     def rows(self, n_features: int, zero_based: bool, dense: bool) -> Any:
-        """The rows, read once more."""
+        """Read the rows once more."""
         X, _ = _parsed(self.content(), self.offset, self.line, self.file.name, n_features, zero_based)
         return X.toarray() if dense else X
 
 
 def _unmarked(content: bytes, offset: int) -> bytes:
-    """The text without a mark of its byte order."""
+    """Return the text without a mark of its byte order."""
     return content.removeprefix(b"\xef\xbb\xbf") if offset == 0 else content
 
 
 def _parsed(
     content: bytes, offset: int, line: int, name: str, n_features: int, zero_based: ZeroBased
 ) -> tuple[csr_array, np.ndarray]:
-    """Rows and labels of a piece that begins after ``line`` lines."""
+    """Return rows and labels of a piece that begins after ``line`` lines."""
     if b"\x00" in content:
         raise DataError(f"{name}: found a zero byte, which no LIBSVM text has")
     text = _unmarked(content, offset)
@@ -346,7 +346,7 @@ def read_libsvm_blocks(
     block_bytes: int = BLOCK_BYTES,
     cache_bytes: int = CACHE_BYTES,
 ) -> tuple[Blocks, np.ndarray]:
-    r"""Rows and labels of LIBSVM text that need not fit in memory.
+    r"""Return rows and labels of LIBSVM text that need not fit in memory.
 
     The text is read once to find the labels, the number of features and where blocks begin, and again in every pass
     over the rows. Compressed text is decompressed from the start of its file whenever a block lies before the last
@@ -424,7 +424,7 @@ def read_libsvm_blocks(
 
 
 def _label_tokens(pieces: list[_Piece]) -> Iterator[bytes]:
-    """The label of every row as the text has it, read once more."""
+    """Read the label of every row once more, as the text has it."""
     for piece in pieces:
         yield from label_tokens(piece.content())
 
@@ -432,7 +432,7 @@ def _label_tokens(pieces: list[_Piece]) -> Iterator[bytes]:
 def _gone_through(
     files: list[_TextFile], n_features: int | None, zero_based: ZeroBased, block_bytes: int
 ) -> tuple[list[_Piece], list[np.ndarray], set[bytes] | None]:
-    """All pieces with rows, and their labels; if these are whole numbers, also the set of their spellings."""
+    """Return all pieces with rows, and their labels; if these are whole numbers, also the set of their spellings."""
     pieces, labels = [], []
     different: set[bytes] | None = set()
     columns = MOST_FEATURES if n_features is None or zero_based == "auto" else n_features
@@ -452,6 +452,6 @@ def _gone_through(
 
 
 def _indices(X: csr_array, zero_based: ZeroBased) -> tuple[int, int]:
-    """The smallest and the largest index as the text has them."""
+    """Return the smallest and the largest index as the text has them."""
     first = 0 if zero_based is not False else 1
     return (int(X.indices.min()) + first, int(X.indices.max()) + first) if X.nnz else (0, 0)

@@ -231,7 +231,7 @@ SCALINGS = ("minmax", "standard", "maxabs")
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """x -> (x - shift) / width, per feature; `shift` is None where nothing is subtracted.
+    """The map x -> (x - shift) / width, per feature; `shift` is None if nothing is subtracted.
 
     Attributes
     ----------

@@ -106,7 +106,7 @@ def read_table(
     dense: bool | Literal["auto"] = False,
     query_id: bool = False,
 ) -> Table:
-    """Rows, labels and names of a file; `read_data` lists the errors."""
+    """Read rows, labels and names of a file; `read_data` lists the errors."""
     name = os.fspath(path)
     if read_start(path).startswith(b"PK"):
         found = _read_npz(path, asked)
@@ -135,7 +135,7 @@ def read_table(
 
 
 def _n_features(asked: Asked) -> int | None:
-    """The number of features there must be."""
+    """Return the number of features that there must be."""
     return asked.n_features if asked.columns is None else len(asked.columns)
 
 
@@ -330,7 +330,7 @@ def read_columns(path: str | os.PathLike, labels: bool = True) -> tuple[Array, A
 
 
 def hash_columns(columns: Array, n_features: int = 1 << 18) -> csr_array:
-    """Words as binary features, by hashing.
+    """Return words as binary features, by hashing.
 
     A row has one feature for each of its words (with the number of the column). The first column also adds the word's
     lower case, its prefixes and suffixes of up to four letters, and its shape, such as ``Xx`` or ``d-X``.
@@ -360,7 +360,7 @@ def hash_columns(columns: Array, n_features: int = 1 << 18) -> csr_array:
 
 
 def _of_word(word: str) -> Iterator[str]:
-    """Features of the first column."""
+    """Yield features of the first column."""
     yield f"0={word}"
     yield f"lower={word.lower()}"
     for k in range(1, min(MAX_AFFIX, len(word) - 1) + 1):

@@ -402,9 +402,7 @@ def fewest(errors: list[Array], n_basis: list[int], deviations: float) -> int:
 
 
 def middle(errors: list[Array], n_basis: list[int], deviations: float) -> int:
-    """Return the index of the middle C among values with similar errors, the lower of two: it varies less than the
-    best.
-    """
+    """Return the index of the middle C among values with similar errors, the lower of two: the best varies more."""
     as_good = _alike(errors, min(deviations, 1.0))
     return as_good[(len(as_good) - 1) // 2]
 

@@ -322,9 +322,7 @@ def _rows_that_judge(parts: Split, labels: Array) -> tuple[Array, Array]:
 def _tried(
     problem: Problem, subsets: list[Problem], solver: Solver, C: float, clock: Clock, may_end: bool
 ) -> tuple[list[Fit], Array] | None:
-    """Fit the subsets at this C; return the fits and their scores of all rows, or None if ``may_end`` and time was
-    over.
-    """
+    """Fit the subsets at this C; return fits and scores of all rows, or None if time was over and ``may_end``."""
     fits: list[Any] = [None] * len(subsets)
 
     def is_over() -> bool:

@@ -133,9 +133,7 @@ def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None,
 
 
 def _without(near: Array, rows: Array) -> Array:
-    """Return neighbours of rows without the rows themselves, or without the last if equal rows have crowded a row
-    out.
-    """
+    """Remove rows from their own neighbours; a row that equal rows have crowded out loses its last neighbour."""
     itself = near == rows[:, None]
     itself[~itself.any(axis=1), -1] = True
     return near[~itself].reshape(len(near), -1)

@@ -135,9 +135,7 @@ class Additive(ParametricKernel):
         return FAMILIES[self.family](self.gamma)
 
     def offsets(self, n_features: int) -> np.ndarray:
-        """Return the first column of each term, then the number of columns; raise an error if that is not
-        ``n_features``.
-        """
+        """Return the first column of each term, then the number of columns, which must be ``n_features``."""
         if n_features > MOST_FEATURES:
             raise ValueError(
                 f"the additive kernel sums over the columns of rows, at most {MOST_FEATURES:,}, found {n_features:,}: "

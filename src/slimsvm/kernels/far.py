@@ -127,9 +127,7 @@ def are_near(folding: Folding, some: np.ndarray, mean: np.ndarray) -> bool:
 
 
 def _drawn(n: int, most: int) -> np.ndarray:
-    """Draw positions of rows at random, or return all of few: equal spacing could coincide with an order of the
-    rows.
-    """
+    """Draw positions of rows at random, or return all of few: equal spacing could coincide with the rows' order."""
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
@@ -143,9 +141,7 @@ def far_from_centre(folding: Folding, half: np.ndarray) -> np.ndarray:
 
 
 def values_between(kernel: Any, X: Any, Z: Any) -> np.ndarray:
-    """Compute kernel values of far rows in float64, about centres among the Z, or by differences if those are too
-    many.
-    """
+    """Compute kernel values of far rows in float64, about centres among the Z, or by differences if those are many."""
     from slimsvm.kernels.kernel_rows import KernelRows
 
     X, Z = (np.asarray(part.toarray() if is_sparse(part) else part, np.float64) for part in (X, Z))

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_gamma(gamma: Any, per_feature: bool) -> float | np.ndarray:
-    """Return gamma as a float, or as a read-only array with one per feature; raise an error otherwise. 0 makes a kernel
-    constant.
-    """
+    """Return gamma as a float or a read-only array (one per feature), or raise an error. 0 makes a kernel constant."""
     if isinstance(gamma, float) and 0.0 <= gamma < inf:
         return float(gamma)
     kind = "a positive finite number" + (", or a 1-D array of them (one per feature)" if per_feature else "")
@@ -202,9 +200,7 @@ class Kernel(ABC):
         return self.diag(X)
 
     def largest(self, rows: Rows) -> float:
-        """Return a bound on the magnitude of kernel values between two rows, infinite beyond float64; 0 if only the
-        values themselves can tell.
-        """
+        """Return a bound on the magnitude of kernel values between rows, infinite beyond float64; 0 if unknown."""
         return 0.0
 
     def basis(self, rows: Rows, index: np.ndarray) -> Any:
@@ -212,9 +208,7 @@ class Kernel(ABC):
         return rows.take(index, rows.exact_dtype)
 
     def check_basis(self, basis: Any, n_features: int) -> Any:
-        """Return vectors of a basis as float32 or float64 array or CSR with ``n_features`` columns; raise an error
-        otherwise.
-        """
+        """Return vectors of a basis as a float array or CSR with ``n_features`` columns, or raise an error."""
         from slimsvm.rows import as_csr, is_sparse
 
         basis = as_csr(basis) if is_sparse(basis) else np.asarray(basis)
@@ -306,8 +300,7 @@ class FoldedKernel(ParametricKernel):
         return rows.block(rows.points_of(Z))
 
     def block_with_slopes(self, X: Any, Z: Any, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return kernel values k(x_i, z_j) and their derivatives in the folded product; `Folding.metric` gives those in
-        z_j.
+        """Return kernel values k(x_i, z_j) and their derivatives in the folded product (for z_j: `Folding.metric`).
 
         Parameters
         ----------

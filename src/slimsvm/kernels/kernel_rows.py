@@ -156,8 +156,7 @@ class KernelRows(Sized):
         centre: np.ndarray | None = None,
         memory_limit: int = 0,
     ) -> KernelRows:
-        """Return rows X for scoring against the basis Z: Z gives the centre, so that no row's scores depend on other
-        rows.
+        """Return rows X for scoring against the basis Z. Z gives the centre, so that rows do not affect each other.
 
         ``centre`` is that of an earlier call with the same Z and as many features, which need not be computed again.
         Folded rows are kept where they take no more than ``memory_limit`` bytes.
@@ -173,9 +172,7 @@ class KernelRows(Sized):
 
     @made_once
     def raw(self) -> np.ndarray | None:
-        """Return the rows in a form that compiled code folds in passing; None if they are kept folded or have another
-        form.
-        """
+        """Return the rows in a form that compiled code folds in passing; None if there is none, or they are folded."""
         is_kept = self._kept is not None or self._folding is None
         return self.rows.plain() if isinstance(self.rows, DenseRows) and not is_kept else None
 
@@ -303,9 +300,7 @@ class KernelRows(Sized):
         return out
 
     def block(self, points: Points, rows: RowChoice = None, out: np.ndarray | None = None) -> np.ndarray:
-        """Return kernel values of rows (as in `scores`) and points, shape (b, k); into ``out`` as in `scores`, if
-        given.
-        """
+        """Return kernel values of rows and points, shape (b, k); rows and ``out`` are as in `scores`."""
         n, choice = self._choice(rows)
         out = _result(out, (n, points.k), self.dtype)
         if self._kept is not None and not len(points.far) and n * points.k * self.value_work <= self.sizes.call_work:
@@ -354,8 +349,8 @@ class KernelRows(Sized):
     def _far_values(
         self, operand: Any, selection: Selection, choice: Selection, at: int, points: Points
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return which selected rows are far from the centre, and their values with the far points: as compiled code
-        has them, and the exact ones.
+        """Return which selected rows are far from the centre, and their computed and exact values with the far
+        points.
         """
         own = selection.index if len(selection.index) else np.arange(selection.first, selection.first + selection.n)
         assert self._folding is not None

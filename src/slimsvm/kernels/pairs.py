@@ -41,9 +41,7 @@ def between(kernel_rows: KernelRows, A: Any, B: Any = None) -> np.ndarray:
 
 
 def _of_few(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray | None:
-    """Compute `between` for few dense vectors, to the same bits in half the time; None for other vectors or if some are
-    far.
-    """
+    """Compute `between` for few dense vectors, to the same bits in half the time; None for other or far vectors."""
     folding, other = kernel_rows.kernel.folding(A.shape[1]), A if B is None else B
     if folding is None or is_sparse(A) or is_sparse(other) or A.dtype not in FLOATS or other.dtype not in FLOATS:
         return None

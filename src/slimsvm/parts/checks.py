@@ -96,9 +96,7 @@ def check_needs(solver: str, problem: Problem, *needs: Need) -> None:
 
 
 def check_smoothable(problem: Problem) -> None:
-    """Require a smoothed loss over one-row examples, and for a free intercept a single output, as Newton's method
-    does.
-    """
+    """Require a smoothed loss over one-row examples, and a single output for a free intercept (Newton's method)."""
     task = problem.task
     if not task.is_smoothable or problem.examples.offsets is not None:
         raise ValueError(

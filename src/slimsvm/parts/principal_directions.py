@@ -63,9 +63,7 @@ class Directions:
     V: Array
 
     def seen(self, kernel_rows: KernelRows, block_rows: int = BLOCK_ROWS) -> Array:
-        """Return (Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type, ``block_rows`` rows at a
-        time.
-        """
+        """Return (Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type, in blocks of rows."""
         n, (d, q), dtype = kernel_rows.n_rows, self.V.shape, self.V.dtype
         out, step = np.empty((n, q + 1), dtype), n if kernel_rows.is_kept else block_rows
         right = (self.V / FOLDED_SCALE).astype(dtype)
@@ -119,9 +117,7 @@ class Search:
     most_bytes: float
 
     def find(self, kernel_rows: KernelRows, rng: np.random.Generator) -> Directions | None:
-        """Find approximately the first n principal directions of dense rows of an RBF kernel; None if they do not
-        suffice.
-        """
+        """Find about the first n principal directions of dense rows of an RBF kernel; None if they hold too little."""
         rows, kernel, dtype = kernel_rows.rows, kernel_rows.kernel, kernel_rows.dtype
         if not kernel.is_gaussian or 2 * dtype.itemsize * rows.n_rows * (self.n + 1) > self.most_bytes:
             return None

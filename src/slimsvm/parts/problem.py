@@ -176,9 +176,7 @@ class Problem:
         return self.precision == "auto" and self.rows.n_rows <= SMALL_N
 
     def tolerances(self, tol_relative: float, n_vectors: int = 0) -> tuple[float, float]:
-        """Return (tol, tol_relative) of the stopping rule, given the tol_relative asked for; a given basis has
-        n_vectors.
-        """
+        """Return (tol, tol_relative) of the stopping rule, given the tol_relative asked for and a basis's n_vectors."""
         if not self.is_small or self.tol > DEFAULT_TOL or self.task.has_object_labels:
             return self.tol, tol_relative
         m = self.task.n_outputs

@@ -86,9 +86,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Best:
-    """The result with the lowest objective so far. A better one replaces it whole, so that an interrupt cannot tear
-    it.
-    """
+    """The result with the lowest objective so far. It is replaced as a whole, so that an interrupt cannot tear it."""
 
     objective: float = np.inf
     found: Any = None
@@ -147,9 +145,7 @@ class Run(ABC):
 
     @property
     def max_records(self) -> int | None:
-        """Return the largest number of iterations, None for no limit. A run whose parts each have ``max_iter``
-        overrides it.
-        """
+        """Return the largest number of iterations, None for no limit; a run may limit its parts instead."""
         return self.problem.max_iter
 
     @property

@@ -1,4 +1,4 @@
-"""The curves of an additive model: what each column adds to the score, whatever the others are."""
+"""The curves of an additive model: what each column adds to the score, independent of the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLACES = 101  # of a curve
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What a term of an additive model adds to the score.
+    """The curve of one term: what it adds to the score.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Curve:
 
 
 def additive_curves(estimator: Any, X: Any = None) -> tuple[list[Curve], list[str] | None]:
-    """The curves of an additive model's columns, in their order, and the names of the outputs, None of a single one.
+    """Return the curves of an additive model's columns, in their order, and the outputs' names (None for a single one).
 
     The score is the intercept, the curves and their means, and with ``Additive(interaction=...)`` what the product
     kernel adds, which is no curve.
@@ -90,7 +90,7 @@ def additive_curves(estimator: Any, X: Any = None) -> tuple[list[Curve], list[st
 
 
 def _rows(model: PlainModel, X: Any) -> Array:
-    """The rows that were given, or else the vectors, before any scaling."""
+    """Return the rows that were given, or else the vectors, before any scaling."""
     if X is None:
         vectors = model.dense_vectors()
         return vectors if model.scaling is None else model.scaling.unscaled(vectors)
@@ -108,7 +108,7 @@ def _scaled(model: PlainModel, rows: Array) -> Array:
 
 
 def _places(model: PlainModel, columns: slice, rows: Array) -> tuple[Array | list[str], Array]:
-    """Where a curve is drawn: over the range of a column, or at each of one-hot columns; and rows that are there."""
+    """Return where a curve is drawn, over a column's range or at each of one-hot columns, and rows at these places."""
     found = rows[:, columns]
     width = found.shape[1]
     if width == 1:

@@ -1,4 +1,4 @@
-"""How a fit came near to its optimum."""
+"""A plot of how a fit converged to its optimum."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class ConvergenceDisplay:
 
 
 def _curves(history: Sequence[Mapping[str, Any]], final: float | None) -> dict[str, Array]:
-    """Distances to the optimum that records of one model tell of, by their names."""
+    """Return the distances to the optimum that records of one model contain, by their names."""
     objective, lower = _column(history, "objective"), _column(history, "lower_bound")
     if np.isnan(objective[-1]) and final is not None:
         objective[-1] = final
@@ -148,6 +148,6 @@ def _curves(history: Sequence[Mapping[str, Any]], final: float | None) -> dict[s
 
 
 def _column(history: Sequence[Mapping[str, Any]], name: str) -> Array:
-    """One value per record, NaN where there is none."""
+    """Return one value per record, NaN where there is none."""
     values = [record.get(name) for record in history]
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The curves of an additive model, drawn."""
+"""A plot of the curves of an additive model."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class CurvesDisplay:
         return self
 
     def _axes(self, n: int) -> Array:
-        """Axes of a new figure, of one scale."""
+        """Return the axes of a new figure, of one scale."""
         lines, across = -(-n // MOST_ACROSS), min(n, MOST_ACROSS)
         beside = 1.5 if len(self.outputs) > 1 else 0.0  # the legend
         figure = figure_of((3.6 * across + beside, 3.0 * lines))
@@ -129,7 +129,7 @@ class CurvesDisplay:
         return axes[:n]
 
     def _draw(self, ax: Any, curve: Curve) -> None:
-        """A line for each output, or for levels a bar for each."""
+        """Draw a line for each output, or for levels a bar for each."""
         for place, c in enumerate(self.outputs):
             style = {"color": colour_of_class(c), "label": self.output_names[c] if self.output_names else None}
             if not isinstance(curve.at, list):
@@ -143,7 +143,7 @@ class CurvesDisplay:
 
 
 def _chosen(output: Any, names: list[str] | None) -> list[int]:
-    """The numbers of the outputs to draw."""
+    """Return the numbers of the outputs to draw."""
     if output is None:
         return list(range(len(names or [""])))
     at = names.index(output) if names and output in names else output

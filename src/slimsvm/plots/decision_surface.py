@@ -1,4 +1,4 @@
-"""What an estimator of two features has learned, in the plane."""
+"""A plot of what an estimator of two features has learned, in the plane."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class DecisionSurfaceDisplay:
         return self
 
     def _draw_scores(self) -> None:
-        """The score of two classes, from the colour of the one to that of the other, and where it is -1, 0 and 1."""
+        """Draw the score of two classes as a colour between theirs, and lines where it is -1, 0 and 1."""
         from matplotlib.colors import LinearSegmentedColormap
 
         colours = LinearSegmentedColormap.from_list("classes", [paper_of_class(0), (1, 1, 1), paper_of_class(1)])
@@ -176,7 +176,7 @@ class DecisionSurfaceDisplay:
         self._draw_rows_of_classes()
 
     def _draw_regions(self) -> None:
-        """The predicted class of several."""
+        """Draw the predicted class of several."""
         from matplotlib.colors import ListedColormap
 
         n = len(self.classes)
@@ -187,7 +187,7 @@ class DecisionSurfaceDisplay:
         self._draw_rows_of_classes()
 
     def _draw_predictions(self) -> None:
-        """The prediction, and the rows' own values in the same colours."""
+        """Draw the prediction, and the rows' own values in the same colours."""
         values = self.response if self.y is None else np.append(self.response, self.y)
         low, high = float(np.min(values)), float(np.max(values))
         levels = np.linspace(low, high if high > low else low + 1.0, LEVELS + 1)
@@ -198,13 +198,13 @@ class DecisionSurfaceDisplay:
         self.ax_.scatter([], [], s=16, color="lightgrey", edgecolors="black", linewidths=0.4, label="rows")
 
     def _add_bar(self, surface: Any, name: str) -> None:
-        """What the colours of a surface stand for, below it."""
+        """Add a colour bar below the surface."""
         from matplotlib.ticker import MaxNLocator
 
         self.figure_.colorbar(surface, ax=self.ax_, location="bottom", shrink=0.8, ticks=MaxNLocator(7), label=name)
 
     def _draw_rows_of_classes(self) -> None:
-        """The rows, each in the colour and with the marker of its class."""
+        """Draw the rows, each in the colour and with the marker of its class."""
         if self.y is None:
             self.ax_.scatter(*self.X.T, s=12, color="black", linewidths=0, label="rows")
             return
@@ -214,7 +214,7 @@ class DecisionSurfaceDisplay:
 
 
 def _labels(estimator: Any) -> tuple[Array | None, str]:
-    """The labels that y may have, and what is drawn."""
+    """Return the labels that y may have, and what is drawn."""
     if is_outlier_detector(estimator):
         return np.array([-1, 1]), "score"
     classes = getattr(estimator, "classes_", None)
@@ -230,7 +230,7 @@ def _class_names(estimator: Any, labels: Array | None) -> list[str]:
 
 
 def _response(estimator: Any, grid: Any, labels: Array | None, response_method: str) -> Array:
-    """The surface at the places of the grid."""
+    """Return the surface at the places of the grid."""
     found = np.asarray((estimator.decision_function if response_method == "score" else estimator.predict)(grid))
     if found.shape != (len(grid),):
         raise ValueError(f"a surface is that of one number a row; {type(estimator).__name__} has {found.shape[1:]}")
@@ -238,7 +238,7 @@ def _response(estimator: Any, grid: Any, labels: Array | None, response_method: 
 
 
 def _values(y: Any, n: int, labels: Array | None) -> Array:
-    """The values of rows, or the numbers of their classes."""
+    """Return the values of rows, or the numbers of their classes."""
     y = np.asarray(y)
     if y.shape != (n,):
         raise ValueError(f"y must have one value per row of X, shape ({n},); found {y.shape}")
@@ -251,7 +251,7 @@ def _values(y: Any, n: int, labels: Array | None) -> Array:
 
 
 def _vectors(estimator: Any) -> Array | None:
-    """The vectors in the plane of X: before the scaling of a pipeline; None where the estimator has none to show."""
+    """Return the vectors in the plane of X, before a pipeline's scaling; None if the estimator has none to show."""
     if isinstance(estimator, Pipeline):
         if not hasattr(estimator[-1], "basis_vectors_"):
             return None

@@ -1,4 +1,4 @@
-"""What all plots share: colours, new axes that cut nothing off, and checks of what they are asked for."""
+"""Helpers of all plots: colours, new axes that cut nothing off, and checks of their arguments."""
 
 from __future__ import annotations
 
@@ -36,36 +36,36 @@ IN_A_COLUMN = 12  # entries of a legend that stand above each other
 
 
 def colour_of_class(number: int) -> str:
-    """The colour of a class; from the eleventh class on, colours come again with other markers."""
+    """Return the colour of a class; from the eleventh class on, colours come again with other markers."""
     return PALETTE[number % len(PALETTE)]
 
 
 def paper_of_class(number: int) -> tuple[float, ...]:
-    """The light colour of a class's region, below its rows."""
+    """Return the light colour of a class's region, below its rows."""
     from matplotlib.colors import to_rgb
 
     return tuple(1.0 - PAPER * (1.0 - part) for part in to_rgb(colour_of_class(number)))
 
 
 def marker_of_class(number: int) -> str:
-    """The marker of a class."""
+    """Return the marker of a class."""
     return MARKERS[number % len(MARKERS)]
 
 
 def label(name: Any) -> str:
-    """A feature's name, in short lines, and cut where it is longer than these."""
+    """Return a feature's name in short lines, cut if it is longer than these."""
     return textwrap.fill(
         str(name), LABEL_WIDTH, max_lines=LABEL_LINES, placeholder=" …", break_long_words=True
     ).replace("$", r"\$")
 
 
 def axes_for(ax: Any, size: tuple[float, float] | None = None) -> Any:
-    """The given axes, or the axes of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     return figure_of(size).subplots() if ax is None else ax
 
 
 def figure_of(size: tuple[float, float] | None) -> Any:
-    """A new figure of this size in inches, or of matplotlib's, laid out so that nothing is cut off."""
+    """Make a figure of this size in inches, or of matplotlib's, laid out so that nothing is cut off."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -74,7 +74,7 @@ def figure_of(size: tuple[float, float] | None) -> Any:
 
 
 def add_legend(ax: Any, is_new: bool, handles: Any = None, title: str | None = None) -> None:
-    """A legend on the right of new axes, where it covers nothing, and within others; none where nothing has a label."""
+    """Add a legend on the right of new axes, where it covers nothing, and within others; none without labels."""
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
     if not handles:
         return
@@ -86,12 +86,12 @@ def add_legend(ax: Any, is_new: bool, handles: Any = None, title: str | None = N
 
 
 def last_step(estimator: Any) -> Any:
-    """The estimator at the end of a pipeline, or the given one."""
+    """Return the estimator at the end of a pipeline, or the given one."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def names_of_features(names: Iterable[Any] | None, n_features: int) -> list[str]:
-    """The names of the features, or their numbers."""
+    """Return the names of the features, or their numbers."""
     found = [f"feature {f}" for f in range(n_features)] if names is None else [str(name) for name in names]
     if len(found) != n_features:
         raise ValueError(f"feature_names must be {n_features} names, found {len(found)}")

@@ -150,7 +150,7 @@ class ExplanationDisplay:
 
 
 def _bars(ax: Any, explanation: Explanation, shown: Array, rest: Array) -> None:
-    """One bar for each feature, the largest on top."""
+    """Draw one bar for each feature, the largest on top."""
     values, errors = explanation.values[0], explanation.standard_errors
     labels = [
         f"{label(name)} = {explanation.data[0, f]:.4g}"
@@ -168,7 +168,7 @@ def _bars(ax: Any, explanation: Explanation, shown: Array, rest: Array) -> None:
 
 
 def _swarms(ax: Any, explanation: Explanation, shown: Array, rest: Array) -> None:
-    """One swarm for each feature; the others, which have no one value, in grey."""
+    """Draw one swarm for each feature; those without a single value per row are grey."""
     values = explanation.values
     for at, f in enumerate(shown):
         column = explanation.data[:, f]
@@ -185,7 +185,7 @@ def _swarms(ax: Any, explanation: Explanation, shown: Array, rest: Array) -> Non
 
 
 def _aside(values: Array) -> Array:
-    """The distance by which each point moves aside, so that equal values lie side by side."""
+    """Return the distance by which each point moves aside, so that equal values lie side by side."""
     bins = np.zeros(len(values), np.int64)
     if np.ptp(values) > 0:
         bins = ((values - values.min()) / np.ptp(values) * BINS).astype(np.int64)

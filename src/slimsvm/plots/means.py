@@ -1,4 +1,4 @@
-"""Means of runs: one quantity against another, a line for each method."""
+"""A plot of means of runs: one quantity against another, a line for each method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learned scale of every feature."""
+"""A plot of the learned scale of every feature."""
 
 from __future__ import annotations
 

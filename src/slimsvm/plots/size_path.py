@@ -1,4 +1,4 @@
-"""Error, objective or time against the number of vectors."""
+"""A plot of error, objective or time against the number of vectors."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class SizePathDisplay:
         return self
 
     def _draw_search(self) -> list[int]:
-        """Sizes that were tried, in a line for each kind of model, beside the exact machine."""
+        """Draw the sizes that were tried, in a line for each kind of model, beside the exact SVM."""
         ax = self.ax_
         kinds: dict[str, list[Mapping[str, Any]]] = {}
         for trial in self.results:
@@ -169,7 +169,7 @@ class SizePathDisplay:
         return sorted(counts)
 
     def _draw_results(self) -> list[int]:
-        """Means of runs, in a line for each method, and models of full size across."""
+        """Draw means of runs, in a line for each method, and models of full size across."""
         ax, y = self.ax_, self.y
         name_of_y, scale = QUANTITIES[y]
         sized = [result for result in self.results if result.get("max_basis", 0) is not None]

@@ -1,4 +1,4 @@
-"""The vectors that a model is made of."""
+"""A plot of a model's vectors."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class VectorsDisplay:
         return self
 
     def _draw_images(self, height: int, width: int) -> None:
-        """A mosaic of images, one pixel apart, each from its darkest to its brightest pixel."""
+        """Draw a mosaic of images, one pixel apart, each from its darkest to its brightest pixel."""
         n = len(self.vectors)
         columns = int(np.ceil(np.sqrt(n)))
         lines = -(-n // columns)
@@ -147,7 +147,7 @@ class VectorsDisplay:
         self.ax_.set_axis_off()
 
     def _draw_lines(self, is_new: bool) -> None:
-        """A line for each vector; the colour is the class, and a large coefficient is opaque."""
+        """Draw a line for each vector; the colour is the class, and a large coefficient is opaque."""
         from matplotlib.lines import Line2D
 
         low, spread = self.vectors.min(axis=0), np.ptp(self.vectors, axis=0)
@@ -167,7 +167,7 @@ class VectorsDisplay:
 
 
 def _classes(model: PlainModel) -> tuple[list[str], Array]:
-    """Names of the classes, and the number of the one that each vector speaks for most."""
+    """Return names of the classes, and the number of each vector's main class."""
     coef = model.coef
     names = [] if model.classes is None else [str(each) for each in model.classes.tolist()]
     if coef.shape[1] == 1 or not names:

@@ -73,9 +73,7 @@ class Rows(ABC):
 
     @abstractmethod
     def take(self, index: np.ndarray, dtype: Any) -> Block:
-        """Return the rows at the positions of ``index`` (int64 array of shape (b,)), in that order, as a block of
-        ``dtype``.
-        """
+        """Return the rows at the positions ``index`` (int64, shape (b,)), in that order, as a block of ``dtype``."""
 
     @abstractmethod
     def slice(self, lo: int, hi: int, dtype: Any) -> Block:
@@ -108,9 +106,7 @@ class Rows(ABC):
 
     @property
     def exact_dtype(self) -> np.dtype:
-        """Return a float type that loses nothing of the stored values: float32 if that holds them, otherwise
-        float64.
-        """
+        """Return a float type that loses nothing of the stored values: float32 if that holds them, else float64."""
         return np.dtype(np.float32 if np.can_cast(self.dtype, np.float32) else np.float64)
 
 
@@ -314,9 +310,7 @@ def as_csr(X: Any) -> sp.csr_array:
 
 
 def _map_of(X: np.ndarray) -> mmap.mmap | np.memmap | None:
-    """Return the memory map that holds an array's values, or the `numpy.memmap` itself if that does not know its
-    file.
-    """
+    """Return the memory map that holds an array's values, or the `numpy.memmap` itself if its file is not known."""
     base: Any = X
     found = None
     while base is not None:

@@ -46,9 +46,7 @@ class Columns:
 
     @classmethod
     def of(cls, *matrices: Any) -> Columns | None:
-        """Return the columns that occur in sparse matrices; None if one is dense, or they are not wide, or most columns
-        occur.
-        """
+        """Return the columns that occur in sparse matrices; None if one is dense or narrow, or most columns occur."""
         width = matrices[0].shape[1]
         if width <= WIDE_FEATURES or not all(is_sparse(X) for X in matrices):
             return None
@@ -153,9 +151,7 @@ ALIKE, WIDE = 10.0, 100.0
 
 
 def feature_widths(rows: Rows) -> np.ndarray:
-    """Return each feature's largest less smallest value; for sparse rows, the largest magnitude of occurring
-    features.
-    """
+    """Return each feature's largest less smallest value; for sparse rows, the largest magnitude of those that occur."""
     slices = (rows.slice(lo, hi, rows.exact_dtype) for lo, hi in rows.blocks(ROWS_AT_ONCE))
     parts: list[Any] = [X for X in slices if 0 not in X.shape]
     if not parts:

@@ -181,8 +181,7 @@ class ExactRun(Run):
         return self.dual.feasible(v)
 
     def first_rows(self, memory: int, keeps_lines: bool, is_begun: bool) -> Array:
-        """Return the first active rows: all, a sample, or, from a dual point, the rows that violate or are not at a
-        bound.
+        """Return the first active rows: all, a sample, or, from a dual point, those that violate or are not at bounds.
 
         All where there are few, and where lines are kept and there is room for all: a look would compute values
         that lines have, or will have.
@@ -389,9 +388,7 @@ class ExactRun(Run):
         return float(work_of_scores(self.kernel_rows.rows, int(np.count_nonzero(self.v))))
 
     def _estimate(self) -> float:
-        """Estimate the objective from the active rows and a sample of the others. Their g are left as if they had no
-        loss.
-        """
+        """Estimate the objective from the active rows and a sample of the others; the others' g show no loss then."""
         dual, rows, n = self.dual, self.kernel_rows, len(self.v)
         others = np.flatnonzero(self.active.others)
         size = min(len(others), max(1, int(self.report_work * n / self._report_work())))

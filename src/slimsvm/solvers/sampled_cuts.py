@@ -138,9 +138,7 @@ class ExactCuts(CuttingPlaneSolver):
         return ExactOracle()
 
     def plan(self, problem: Problem) -> Plan:
-        """Plan line search and warm-up as the parameters say; the warm-up needs the best point that a line search
-        keeps.
-        """
+        """Plan line search and warm-up as the parameters say; the warm-up needs a line search's best point."""
         search = self.step == "line-search"
         weights = resolve_weights(self.weights, problem)
         warm_up = self.warm_up if search and problem.rows.n_rows > SMALL_N and not weights else None

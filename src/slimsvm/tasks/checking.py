@@ -234,9 +234,7 @@ def _signature(examples: Examples, augmented: Augmented, e: int) -> tuple[float,
 
 
 def _check_lines(task: Task, examples: Examples, points: list, report: TaskReport) -> None:
-    """Check along lines that the loss is what `augment` gives, and rises as its coefficients say (finite
-    differences).
-    """
+    """Check along lines that the loss is what `augment` gives, and that its coefficients are its slope."""
     h = 1e-4
     for base, target in pairwise(points):
         direction = (target[0] - base[0], target[1] - base[1])

@@ -67,14 +67,11 @@ class ExampleTask(Task):
         raise TypeError(f"{type(self).__name__} must define loss(y, other)")
 
     def labels(self, n_rows: int) -> Iterable[Any]:
-        """Return all labellings of ``n_rows`` rows, lowest first. Needed without `best`; with it, for `check_task`
-        only.
-        """
+        """Return all labellings of ``n_rows`` rows, lowest first. Needed if there is no `best`, and by `check_task`."""
         raise TypeError(f"{type(self).__name__} must define labels(n_rows), or best(scores, plain, y=None)")
 
     def best(self, scores: Array, plain: Array, y: Any = None, **structure: Any) -> Any:
-        """Return the labelling with the greatest score, or, if y is given, with the greatest score plus ``loss(y,
-        labelling)``.
+        """Return the labelling with the greatest score; if y is given, ``loss(y, labelling)`` is added to the score.
 
         Parameters
         ----------

@@ -233,7 +233,7 @@ class Ordinal(RowLoss):
         return row_loss(core.ORDINAL, examples, 1, self.n_classes, classes=np.ascontiguousarray(examples.labels))
 
     def decode(self, scores, plain, examples=None):
-        """Return the class c with the greatest Σ_{j<c} (f − θ_j), the lowest among equals: it counts rising thresholds."""
+        """Return the class c with the greatest Σ_{j<c} (f − θ_j), the lowest among equals: rising θ_j are counted."""
         codes = np.empty(len(scores), dtype=np.int64)
         core.decode_ordinal(scores=as_floats(scores), thresholds=as_floats(plain), codes=codes)
         return codes

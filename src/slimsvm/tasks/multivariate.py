@@ -34,9 +34,7 @@ class OverAllRows(Task):
     decomposes = False
 
     def encode(self, y, sample_weight=None) -> Examples:
-        """Encode labels −1 and +1 (or 0 and 1) as one example of weight n; weights of single rows have no meaning
-        here.
-        """
+        """Encode labels −1 and +1 (or 0 and 1) as one example of weight n; single rows cannot have weights."""
         y = np.asarray(y)
         unknown = ~np.isin(y, (-1, 0, 1))
         if y.ndim != 1 or unknown.any():
@@ -66,15 +64,11 @@ class OverAllRows(Task):
         return np.where(scores[:, 0] > 0, 1, -1)
 
     def n_predicted(self, examples: Examples) -> int:
-        """Return how many rows are predicted positive if the loss leaves the threshold open: as many as are
-        positive.
-        """
+        """Return how many rows to predict positive if the loss leaves the threshold open: as many as are positive."""
         return int(np.count_nonzero(examples.labels > 0))
 
     def shift(self, scores: Array, examples: Examples) -> float:
-        """Return the shift of scores (n, 1) that makes `n_predicted` of them positive, or fewer where scores are
-        equal.
-        """
+        """Return the shift of scores (n, 1) that makes `n_predicted` of them positive, or fewer if scores are equal."""
         order = np.sort(scores[:, 0])
         k = self.n_predicted(examples)
         return -0.5 * float(order[len(order) - k] + order[len(order) - k - 1])
@@ -207,9 +201,7 @@ class AtK(OverAllRows):
         return isinstance(self.k, Integral) and not isinstance(self.k, bool) and int(self.k) >= 1
 
     def n_predicted(self, examples: Examples) -> int:
-        """Return the number of predicted positives: k, in proportion for a sample of the rows, or as many as are
-        positive.
-        """
+        """Return the number of predicted positives: k, in proportion for a sample, or as many as are positive."""
         if self.k is None:
             return super().n_predicted(examples)
         whole = int(examples.per_example["n_rows"][0])
@@ -245,9 +237,7 @@ class AtK(OverAllRows):
         return Augmented(np.array([delta]), self._table(scores, examples, a, k - a, classes))
 
     def decode(self, scores, plain, examples=None):
-        """Return +1 for the k rows of highest scores (of equal ones the last), −1 elsewhere; needs the examples to know
-        k.
-        """
+        """Return +1 for the k rows of highest scores (of equal ones the last), −1 elsewhere; the examples say k."""
         if examples is None:
             raise TypeError("decode needs the examples: how many rows are positive depends on them")
         labels = np.full(len(scores), -1)
@@ -328,9 +318,7 @@ class ROCArea(OverAllRows):
     has_threshold = False
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Return the loss-augmented argmax. A pair is swapped if s₊ − s₋ ≤ 1: the labels −1 and +1 of a pair tie at
-        1.
-        """
+        """Return the loss-augmented argmax. A pair is swapped if s₊ − s₋ ≤ 1: its labels −1 and +1 tie at 1."""
         coef, scores, positive = np.empty((examples.n_rows, 1)), as_floats(scores), examples.labels > 0
         positives, negatives = (
             rows[np.argsort(scores[rows, 0])] for rows in map(np.flatnonzero, (positive, ~positive))

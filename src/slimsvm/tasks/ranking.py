@@ -137,9 +137,7 @@ class AveragePrecision(Ranking):
         return (y > 0).astype(np.int64)
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Return the loss-augmented argmax. Ties: the fewest swapped pairs; rows of equal scores stand in their
-        order.
-        """
+        """Return the loss-augmented argmax. Ties: the fewest swapped pairs; rows of equal scores keep their order."""
         delta, coef, scores = np.empty(examples.n_examples), np.empty((examples.n_rows, 1)), as_floats(scores)
         offsets, order = order_of(-scores[:, 0], examples, kind="stable")
         given = {"relevance": examples.labels, "offsets": offsets, "order": order, "scores": scores}

@@ -162,7 +162,7 @@ class Task:
         raise TypeError(f"{type(self).__name__} must define encode(y, sample_weight)")
 
     def augment(self, scores: Array, plain: Array, examples: Examples) -> Augmented:
-        """Return the loss-augmented argmax of every example for scores (n_rows, n_outputs) and plain parameters
+        """Return every example's loss-augmented argmax for scores (n_rows, n_outputs) and plain parameters
         (n_plain,).
         """
         raise TypeError(f"{type(self).__name__} must define augment(scores, plain, examples)")
@@ -197,9 +197,7 @@ class Task:
         raise NotImplementedError(f"{type(self).__name__} has no smoothed loss")
 
     def core_loss(self, examples: Examples) -> core.Structure:
-        """Return the loss with labels and weights: a ``core.RowLoss``, or a ``core.SequenceLoss``. Tasks may do
-        without.
-        """
+        """Return the loss with labels and weights: ``core.RowLoss`` or ``core.SequenceLoss``. Tasks may do without."""
         raise TypeError(f"{type(self).__name__} must define core_loss(examples)")
 
     def row_dual(self, examples: Examples, C: Array) -> RowDual:
@@ -221,9 +219,7 @@ class Task:
         return type(self).shift is not Task.shift and not self.has_threshold
 
     def class_pairs(self) -> list[tuple[int, int]]:
-        """Return the pairs of classes, each a two-class problem with a score of its own; none if the task is one
-        problem.
-        """
+        """Return the pairs of classes, each a two-class problem with its own score; none if the task is one problem."""
         return []
 
     def pair_prices(self) -> Array:
@@ -242,15 +238,13 @@ class Task:
         return False
 
     def in_pairs(self) -> Task | None:
-        """Return the task of the same classes as pairs, if each class has a score of its own and no costs differ; None
-        otherwise.
+        """Return the task of the same classes as pairs, if each class has its own score and costs are equal; else
+        None.
         """
         return None
 
     def in_scores(self) -> Task | None:
-        """Return the task of the same pairs of classes as one score per class, if a solver may choose that; None
-        otherwise.
-        """
+        """Return the task of the same pairs of classes as one score per class, if a solver may choose that, or None."""
         return None
 
     @property
@@ -267,9 +261,7 @@ class Task:
 
 
 class RowLoss(Task):
-    """The base class of tasks whose examples are single rows and whose loss the core computes; a task names the
-    loss.
-    """
+    """The base class of tasks over single rows whose loss the core computes; a task names the loss."""
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """Return the loss-augmented argmax of every example."""

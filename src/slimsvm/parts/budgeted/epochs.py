@@ -161,9 +161,7 @@ class BudgetedRun(Run):
             self.model.take_steps(self.steps, part, rows, places, self.alpha, self.intercept, counted, self.t)
 
     def _order(self) -> Array:
-        """Return the order of an epoch's rows; "adaptive" takes a row at rest for k epochs with probability 1 / (1 +
-        k).
-        """
+        """Return the order of an epoch's rows; "adaptive" takes one at rest for k epochs with odds of 1 in 1 + k."""
         n, selection = self.kernel_rows.n_rows, self.solver.selection
         if selection == "uniform":
             return self.rng.integers(0, n, n)
@@ -249,9 +247,7 @@ class BudgetedRun(Run):
         return None if self.best_alpha is None else dual_point(self.steps, self.best_alpha, self.lower_bound)
 
     def _squared_norm(self, linear: Array) -> float:
-        """Return ‖Σ α_i y_i φ(x_i)‖², estimated from the report's rows by regression on their part of the linear
-        term.
-        """
+        """Return ‖Σ α_i y_i φ(x_i)‖², from the report's rows by regression on their part of the linear term."""
         steps, index = self.steps, self.report_rows
         of_rows = signs(steps, np.arange(len(self.alpha)), self.alpha.shape[1]) * self.alpha
         used = np.flatnonzero(of_rows.any(axis=1))

@@ -135,9 +135,7 @@ class OneClassRun(Run):
         return record
 
     def _scaled(self, model: KernelExpansion, C: float) -> tuple[KernelExpansion, float, float]:
-        """Return the best multiple of w with its best ρ, its objective, and the share Σ α / (C' Ω) of the box
-        problem.
-        """
+        """Return the best multiple of w with its best ρ, its objective, and the box problem's share Σ α / (C' Ω)."""
         rows, weights, nu = self.kernel_rows, self.problem.examples.weights, self.nu
         total, scores, norm = float(weights.sum()), np.zeros(rows.n_rows), 0.0
         if model.n_basis:
@@ -150,9 +148,7 @@ class OneClassRun(Run):
         return scaled, objective, share
 
     def _raise_bound(self, fit: Fit) -> None:
-        """Raise the bound to D of the fit's dual variables, scaled to the sum they need; its vectors must be training
-        rows.
-        """
+        """Raise the bound to D of the fit's dual variables, scaled to their sum, if its vectors are training rows."""
         if fit.basis_rows is None or not len(fit.basis_rows):
             return
         v, dual = np.zeros(self.kernel_rows.n_rows), Dual.of(self.problem)

@@ -224,9 +224,7 @@ class CuttingPlaneRun(Run):
         return self.task.error(self.task.decode(point.scores, point.plain, self.examples), self.examples)
 
     def evaluate(self) -> tuple[Augmented, float, float]:
-        """Return the loss-augmented argmax where the next cut is taken, with mean loss and objective of the best
-        point.
-        """
+        """Return the loss-augmented argmax for the next cut, with mean loss and objective of the best point."""
         if self.centre is None:
             augmented, loss = reference_loss(self.task, self.point, self.examples)
             return augmented, loss, 0.5 * self.working_set.norm_squared + self.problem.C1 * loss

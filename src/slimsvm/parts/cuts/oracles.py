@@ -133,9 +133,7 @@ class Units:
     by_row: bool
 
     def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """Draw ``size`` units with replacement by their probabilities (None: all alike); draw none where there are
-        none.
-        """
+        """Draw ``size`` units with replacement by their probabilities (None: all alike); none where there are none."""
         if not len(self.index):
             return self.index
         if self.probability is None:

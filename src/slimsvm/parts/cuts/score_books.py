@@ -209,9 +209,7 @@ class SampledScores:
 
 
 def plain_products(cut: Cut, live: list[Cut]) -> Array:
-    """Return inner products of a new cut's plain part with the plain parts of the live cuts and with itself, (t +
-    1,).
-    """
+    """Return products (t + 1,) of a new cut's plain part with the live cuts' plain parts and with itself."""
     if not len(cut.plain):
         return np.zeros(len(live) + 1)
     found: Array = np.stack([one.plain for one in [*live, cut]]) @ cut.plain
@@ -222,8 +220,7 @@ def plain_products(cut: Cut, live: list[Cut]) -> Array:
 
 
 class WeightScores:
-    """The score book of the linear kernel: it keeps directions as weights u = Σ_i coef_i x_i, not as expansions over
-    rows.
+    """The score book of the linear kernel: it keeps weights u = Σ_i coef_i x_i, not expansions over rows.
 
     A new cut costs one product with the rows' transpose and one with the rows, as does a new w; no kernel value is
     computed, and nothing is kept beside the cuts themselves.

@@ -136,9 +136,7 @@ class ActiveRows:
 
     @property
     def size(self) -> int:
-        """Return the size of a working set: all active rows if they fit and this is worth it, otherwise a share of
-        them.
-        """
+        """Return the size of a working set: all active rows if they fit and this is worth it, otherwise a part."""
         n, own = len(self), self.settings
         if not self.by_rule:
             return self.largest

@@ -291,9 +291,7 @@ class DualAscent:
 
 
 class BoxAscent(DualAscent):
-    """The ascent for two classes with the hinge loss, for regression (any of the three intercepts), and for one
-    class.
-    """
+    """The ascent for two classes with the hinge loss, for regression, and for one class, with any intercept."""
 
     def __init__(self, problem: Problem, end: float | None):
         super().__init__(problem, end)

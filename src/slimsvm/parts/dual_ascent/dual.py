@@ -98,9 +98,7 @@ class Progress:
         self.value = -np.inf
 
     def ended(self, n_steps: int, value: Callable[[], float]) -> str | None:
-        """Return a description of the point if D, now ``value()``, no longer rises; None otherwise or between
-        checks.
-        """
+        """Describe the point if D, now ``value()``, no longer rises; return None otherwise, and between checks."""
         if n_steps < self.n_steps:
             return None
         before, self.value, self.n_steps = self.value, value(), n_steps + self.every
@@ -158,8 +156,7 @@ class Tolerance:
     def steps_for_gap(
         self, objective: float, bound: float, violation: float, n_steps: int, n_rows: int
     ) -> tuple[int, float]:
-        """Return the steps to take after the closing ones, and the violation to end at; no steps if the gap is not
-        wide.
+        """Return the steps to take after the closing ones (none if the gap is narrow), and the violation to end at.
 
         The gap falls about as the violation does.
         """
@@ -196,9 +193,7 @@ class DualState:
         check_same_loss(self, task, examples, "; only the kernel, C and X may change")
 
     def scores_at(self, v: Array, C: float, last: tuple[Array, Array] | None) -> Array | None:
-        """Return Kv if v is this point but for C and the last fit of the same kernel left the point with its Kv in
-        ``last``; otherwise None.
-        """
+        """Return Kv if v is this point times the ratio of Cs and ``last`` has the point with its Kv; otherwise None."""
         ratio = C / self.C
         if last is None or last[0] is not self.v or np.abs(v - ratio * self.v).max(initial=0.0) > SAME * C:
             return None
@@ -276,9 +271,7 @@ class Dual(RowDual):
         return None if share == 1.0 else (share * v, self.target - share * (self.target - g))
 
     def least_size(self, kernel_rows: KernelRows) -> float:
-        """Return the size below which objectives are rounding errors: that of one class is 0 if the origin is among the
-        rows.
-        """
+        """Return the size below which objectives are rounding errors: one class has 0 if the origin is a row."""
         spread = self.total**2 / len(self.hi)
         return ZERO * spread * float(kernel_rows.diag().mean()) if self.total else 0.0
 

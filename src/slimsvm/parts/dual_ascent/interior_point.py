@@ -96,9 +96,7 @@ class Newton:
         self.L[order - 1] = np.tril(factor[:, : self.rank])
 
     def solver(self, theta: Array) -> Callable[[Array], Array] | None:
-        """Return a function that solves (K + Θ⁻¹) d = b, with d_i = 0 where θ_i = 0; None if rounding leaves no
-        factor.
-        """
+        """Return a function that solves (K + Θ⁻¹) d = b, d_i = 0 where θ_i = 0; None if rounding leaves no factor."""
         rows = np.flatnonzero(theta)
         has_low_rank = len(rows) > max(FEW_ROWS, RANKS * self.rank)
         root = np.sqrt(theta[rows])
@@ -288,8 +286,7 @@ class Inner:
         return found
 
     def solve(self, tol: float) -> Inside | None:
-        """Return the dual point with the least violation that the method reaches; None if it finds none, or none in
-        time.
+        """Return the dual point with the least violation that the method reaches; None if it finds none in time.
 
         Parameters
         ----------

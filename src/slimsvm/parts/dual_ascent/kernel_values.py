@@ -26,9 +26,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class LineSettings:
-    """Settings of how kernel rows grow; docs/experiments/exact_solver.md, "Few rows as one working set", settles
-    them.
-    """
+    """Settings of how kernel rows grow; docs/experiments/exact_solver.md, "Few rows as one working set"."""
 
     # Lines that are made at a time: at least, at most, and as a share of those there are.
     least: int = 128

@@ -224,9 +224,7 @@ class Moves:
         return np.where(is_moved, columns.v[part] * squares, 0.0)
 
     def softened(self, part: slice, moves: Array, free: Array, mean: float) -> Array:
-        """Return changes of scores in a column, found with bands, if they are so large that rows off the kink become
-        free.
-        """
+        """Compute large changes of scores in a column again, with bands that let rows off the kink become free."""
         own, columns, is_moved = self.own, self.columns, self.is_moved[part]
         whole, n_moved = np.array([0, len(moves)]), int(np.count_nonzero(is_moved))
         for _ in range(own.most_bands):

@@ -62,9 +62,7 @@ class NewtonSteps:
         self.work_of_all += n_steps * (n_rows + STEP)
 
     def hurry(self) -> None:
-        """Make the next Newton step soon, as if half of the steps on pairs came after the last one: the tolerance
-        changed.
-        """
+        """Make the next Newton step soon, as if half of the steps on pairs were new: the tolerance has changed."""
         self.patience, self.work, self.gain = 1.0, max(self.work, self.work_of_all // 2), 0.0
 
     def wait(self, n_rows: int, n_free: int) -> float:
@@ -75,9 +73,7 @@ class NewtonSteps:
         return self.patience * max(n_rows**2, n_free**3 / FACTOR + overhead) - self.work
 
     def least_wait(self, n_rows: int) -> float:
-        """Return the least `wait` for any number of free variables, since counting these costs as much as some
-        steps.
-        """
+        """Return the least `wait` for any number of free variables, since counting these takes time."""
         return self.patience * max(n_rows**2, OVERHEAD_OF_FEW) - self.work
 
     def made(self, risen: float) -> None:
@@ -146,8 +142,8 @@ def _values(block: KernelBlock, free: Array, offset: float) -> Array:
 
 
 def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
-    """Return the change with the greatest gain, with variables that would cross a bound put on it; None if these are
-    many or K is singular.
+    """Return the best change, with variables that would cross a bound put on it; None if many would or K is
+    singular.
     """
     n = len(slope)
     # The system is symmetric: a C-ordered matrix is its own transpose, which LAPACK need not copy.
@@ -183,9 +179,7 @@ def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bo
 
 
 def _change_by_bounds(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
-    """Return the same for few variables: go to the first bound on the way to the best change, drop its variable,
-    repeat.
-    """
+    """Return the same for few variables: go to the first bound on the way, drop its variable, and repeat."""
     change, open_ = np.zeros(len(slope)), np.arange(len(slope))
     while len(open_) > balanced:
         m = len(open_)

@@ -34,9 +34,7 @@ TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
 
 @dataclass(frozen=True)
 class PairSettings:
-    """Settings of which pairs are solved together; docs/experiments/exact_solver.md, "Few rows, many pairs of
-    classes".
-    """
+    """Settings of which pairs are solved together; docs/experiments/exact_solver.md, "Few rows, many pairs …"."""
 
     # Steps of a pair, at least and for each of its rows, after which it is solved for alone: calls are little by then.
     steps_together: int = 2000

@@ -217,9 +217,7 @@ def _grown(
     tol: float,
     own: SetSettings,
 ) -> float:
-    """Compute kernel rows of rows that violate most; return the violation to which those with kernel rows are
-    solved.
-    """
+    """Compute kernel rows of rows that violate most; return the violation to solve those with kernel rows to."""
     if block.growing is None:
         return tol
     found = slopes(v, g, *bounds, epsilon, balanced)

@@ -150,9 +150,7 @@ class SweepRun(Run):
         return Root(b, -np.inf, np.inf, self.own.longest, self.own.first_step)
 
     def look(self) -> float:
-        """Compute the objective of (w, b), and D(v) of the balanced point; lower the tolerances if they are far
-        apart.
-        """
+        """Compute the objective of (w, b) and D(v) of the balanced point; lower the tolerances if they differ much."""
         v, g = self.balanced()
         intercept = self.dual.best_intercept(g) if self.dual.balanced else 0.0
         objective = 0.5 * float(v @ (self.dual.target - g)) + self.dual.penalty(g, intercept)
@@ -163,9 +161,7 @@ class SweepRun(Run):
         return objective
 
     def refine(self, objective: float) -> None:
-        """Lower the tolerance that keeps the gap wide: tol, if the gap of this b and unbalanced v is wide, too, or the
-        sum's.
-        """
+        """Lower the tolerance behind a wide gap: tol, if the gap is wide before balancing, too, otherwise the sum's."""
         v = self.sign * self.alpha
         g = self.dual.target - self.X @ self.w - self.b
         bound = float(v @ (self.dual.target - self.b)) - 0.5 * float(self.w @ self.w) - 0.5 * self.moves * self.b**2

@@ -248,9 +248,7 @@ class PursuitRun(Run):
         return GrowingSubspace(self.seen, constant, self.plan.max_basis, self.problem.memory_limit // 2)
 
     def step(self) -> dict[str, Any]:
-        """Add the vectors of one cut and take Newton steps; with a full basis, take one Newton step or a closing
-        sweep.
-        """
+        """Add a cut's vectors and take Newton steps; with a full basis, one Newton step or a closing sweep."""
         newton, self.n_added, self.gained, self.delta = self.newton, 0, 0.0, None
         if self.descent is not None:
             return self._sweep(self.descent)

@@ -160,9 +160,7 @@ def _solve_whole(
 
 
 def _factor(gram: Array, penalty: Array) -> Array:
-    """Return the lower Cholesky factor of gram + diag(penalty), with a larger diagonal if rounding makes that
-    indefinite.
-    """
+    """Return the lower Cholesky factor of gram + diag(penalty); raise the diagonal if rounding makes it indefinite."""
     diagonal = np.einsum("ii->i", gram)
     diagonal += penalty
     raised = 0.0

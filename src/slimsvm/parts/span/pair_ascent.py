@@ -29,9 +29,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class AscentSettings:
-    """Settings of when a pair is solved; docs/experiments/automatic_choice.md has runs that needed more than 50
-    sweeps.
-    """
+    """Settings of when a pair is solved; docs/experiments/automatic_choice.md: 50 sweeps do not always suffice."""
 
     # The derivatives at which a pair is done with; the margin is 1. Chosen, not measured.
     tol: float = 0.1

@@ -232,9 +232,7 @@ class ConvexFinish:
             self.go_on()
 
     def halfway(self) -> dict[str, Any] | None:
-        """Return a checkpoint as arrays, from which `ConvexFinish` goes on to the same bits; None during steps on a
-        sample.
-        """
+        """Return a checkpoint as arrays, to go on from to the same bits; None during steps on a sample."""
         if self.on_sample:
             return None
         best, values, smoothed = self.best.found, self.values, self.values.smoothed
@@ -440,9 +438,7 @@ def values_up_to(C: float, settings: NewtonSettings) -> list[float]:
 
 
 def balanced(slope: Slope, dual: tuple[float, float]) -> tuple[Array, float]:
-    """Return the coordinates of residuals, with the heavier sign scaled down so that both cancel, and their
-    constant.
-    """
+    """Return the coordinates of residuals whose heavier sign is scaled down until both cancel, and their constant."""
     sums = float(slope.totals[0]), -float(slope.totals[1])
     lighter = min(sums)
     share = tuple(lighter / s if s > 0 else 0.0 for s in sums)

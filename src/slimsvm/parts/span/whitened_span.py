@@ -123,9 +123,7 @@ class Subspace:
         return part
 
     def coefficients(self, u: Array) -> tuple[Array, Array]:
-        """Return coefficients (k, m) of all basis vectors (0 for those left out) and intercept (m,) for u (r + 1,
-        m).
-        """
+        """Return coefficients (k, m) of all basis vectors (0 if left out) and intercept (m,) for u (r + 1, m)."""
         coef = np.zeros((self.n_vectors, u.shape[1]))
         coef[self.kept] = self._to_coef @ u[:-1]
         return coef, self.constant * u[-1]
@@ -313,9 +311,7 @@ class Subspace:
         return np.empty((n, 0), self.kernel_rows.dtype)
 
     def _run(self, function: Callable[[int, int], None], n_tiles: int, work: int) -> None:
-        """Run a Python function in threads, if ``work``, in multiplications of values in memory, is worth waking
-        them.
-        """
+        """Run a Python function in threads if ``work``, in multiplications of values in memory, is worth it."""
         threads = work // WORK_PER_THREAD
         run_tiles(function, n_tiles, max(1, min(self.kernel_rows.n_jobs, threads)))
 
@@ -438,7 +434,5 @@ def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
 
 
 def _multiple(n_rows: int) -> int:
-    """Return the rows of a block: a multiple of the unit in which products are summed, so that blocks do not change
-    sums.
-    """
+    """Return the rows of a block, a multiple of the unit in which products are summed: blocks do not change sums."""
     return max(SUM_ROWS, n_rows // SUM_ROWS * SUM_ROWS)
