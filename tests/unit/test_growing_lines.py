@@ -10,7 +10,7 @@ from slimsvm import core
 from slimsvm.kernels import RBF, KernelRows
 from slimsvm.parts.dual_ascent import kernel_values
 from slimsvm.parts.dual_ascent.dual import Slopes
-from slimsvm.parts.dual_ascent.kernel_values import GrowingLines, KernelLines, LineSettings, ValueSettings
+from slimsvm.parts.dual_ascent.kernel_values import CacheSettings, GrowingCache, KernelCache, ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, solve_set
 from slimsvm.parts.problem import Problem, Room
 from slimsvm.rows import as_rows
@@ -24,8 +24,8 @@ def rows_of(n=60, d=3, seed=0):
 
 def lines_of(X, rows=None, dtype=np.float64, few_rows=0, **settings):
     kernel_rows, rows = KernelRows(RBF(0.3), X, dtype=dtype), np.arange(len(X)) if rows is None else rows
-    own = ValueSettings(lines=LineSettings(few_rows=few_rows, **settings))
-    return GrowingLines(KernelLines(kernel_rows, 1 << 20, rows, Room(), own, grows=False)), kernel_rows
+    own = ValueSettings(lines=CacheSettings(few_rows=few_rows, **settings))
+    return GrowingCache(KernelCache(kernel_rows, 1 << 20, rows, Room(), own, grows=False)), kernel_rows
 
 
 def test_lines_are_kernel_values_and_are_made_once():
@@ -128,7 +128,7 @@ def test_few_rows_are_one_working_set_with_few_lines(kind, intercept, monkeypatc
     problem = Problem(
         as_rows(X), task.encode(y), task, RBF(0.5), intercept=intercept, tol=1e-5, precision="float64", n_jobs=1
     )
-    few_are_none = LineSettings(few_rows=0)
+    few_are_none = CacheSettings(few_rows=0)
     grown = Exact().solve(replace(problem, settings=(ValueSettings(lines=few_are_none),)))
     monkeypatch.setattr(kernel_values.KernelValues, "is_dearer", lambda *costs: False)
     parted = Exact().solve(replace(problem, settings=(ValueSettings(lines=few_are_none, whole_set=0),)))

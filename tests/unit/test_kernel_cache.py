@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import naive
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.parts.dual_ascent.kernel_values import KernelLines, KernelValues, ValueSettings
+from slimsvm.parts.dual_ascent.kernel_values import KernelCache, KernelValues, ValueSettings
 from slimsvm.parts.problem import Room
 
 
@@ -19,7 +19,7 @@ def test_lines_are_kernel_values_whatever_became_of_the_columns(form, never_kept
     kernel_rows = KernelRows(RBF(0.3), sp.csr_array(X) if form == "sparse" else X, dtype=np.float64, **memory)
     truth = naive.kernel_matrix(RBF(0.3), X, X)
     settings = ValueSettings(lines_at_once=7, columns_at_once=16, never_kept=never_kept)
-    cache = KernelLines(kernel_rows, 8 * 100 * 30, rng.permutation(200)[:50], Room(), settings)
+    cache = KernelCache(kernel_rows, 8 * 100 * 30, rng.permutation(200)[:50], Room(), settings)
     assert cache.n_slots == 30
     for round_ in range(60):
         rows = rng.choice(cache.active, min(len(cache.active), 20), replace=False)
@@ -35,7 +35,7 @@ def test_lines_are_kernel_values_whatever_became_of_the_columns(form, never_kept
 def test_lines_are_computed_once_as_long_as_they_fit():
     X = np.random.default_rng(0).normal(size=(100, 3))
     kernel_rows = KernelRows(RBF(0.3), X)
-    cache = KernelLines(kernel_rows, 4 * 100 * 20, np.arange(50), Room())
+    cache = KernelCache(kernel_rows, 4 * 100 * 20, np.arange(50), Room())
     for _ in range(3):
         cache.of(np.arange(20))
         assert kernel_rows.counter.n == 20 * 50

@@ -15,16 +15,16 @@ the objective is more than GAP above D(v) by then, as a large C and few errors m
 
 Three levels, each in the next one:
 
-    all rows     the active rows are solved for; then g is brought up to date for all others in one fused pass, those
-                 that violate become active and those far from it cease to be. The first active rows are a sample.
-    active rows  a working set of the most violating ones is solved for; its change in v goes to g of all active rows,
-                 by kernel values computed anew, or where they are dear by lines of K from a cache
-    working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`); now and then all free
-                 rows at a time (`parts.dual_ascent.newton_step`). Few rows are one working set, at first, of which K
-                 has the lines that it takes (`parts.dual_ascent.kernel_values`)
+    all rows     the active rows are solved for; then one fused pass updates g of all others. Rows that violate become
+                 active, rows far from violating are shrunk away. The first active rows are a sample.
+    active rows  a working set of the most violating ones is solved for; its change of v updates g of all active rows,
+                 by kernel values computed again, or by kernel rows from a cache if values cost much
+    working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`); now and then a
+                 Newton step on all free rows (`parts.dual_ascent.newton_step`). Few rows begin as one working set,
+                 whose kernel rows are computed as steps need them (`parts.dual_ascent.kernel_values`)
 
-Where pairs take too many steps, as for features that nobody scaled, and rows are few enough, an interior-point method
-solves for all (`parts.dual_ascent.interior_point`).
+If pairs take too many steps, as with unscaled features, and rows are few enough, an interior-point method solves for
+all (`parts.dual_ascent.interior_point`).
 
 Joachims, "Making Large-Scale SVM Learning Practical", 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 2005
 (second-order selection); Steinwart, Hush, Scovel, JMLR 2011 (no free intercept). Parts:
@@ -59,8 +59,8 @@ from slimsvm.parts.solver import Solver
 
 Array = np.ndarray
 
-# Without a random_state the first active rows are those of this one: which they are changes no more than digits below
-# the tolerance, but fits of the same rows are then alike to the bit.
+# Without a random_state this seed draws the first active rows: they change only digits below the tolerance, and so two
+# fits of the same rows are equal to the bit.
 SEED = 0
 
 
@@ -68,21 +68,21 @@ SEED = 0
 class ExactSettings:
     """Settings of how the three levels alternate. docs/experiments/exact_solver.md has what was measured."""
 
-    # Shares of the memory limit for lines of the kernel matrix, and for newton. Chosen, not measured.
+    # Shares of the memory limit for the kernel cache, and for Newton steps. Chosen, not measured.
     cache_share: float = 0.5
     newton_share: float = 0.4
     # The first active rows: this many, or this share of all if that is more. Chosen, not measured.
     first_rows: int = 4096
     first_share: float = 1 / 8
-    # All rows if lines are kept and those of all take no more than this share of their memory.
+    # All rows are active at first if their kernel rows take no more than this share of the cache.
     all_lines_share: float = 1.0
     # The active rows are solved for to this share of all rows' violation, and to this one if they are one working set.
     level_share: float = 0.3
     one_set_share: float = 0.1
     # A working set that is not all active rows is solved to this share of their violation.
     set_share: float = 0.3
-    # Steps in a working set, by its size, and at most so many that they go through this many numbers of each line in
-    # all, about a second's work: limits are looked at between working sets. Chosen, not measured.
+    # The most steps in a working set: this many per row, and no more than go through this many entries of kernel rows,
+    # about a second's work, since limits are checked between working sets. Chosen, not measured.
     steps_per_row: int = 20
     step_work: int = 400_000_000
     # Rows cease to be active only if at least this share of them can: those that violate by less than −1 times
@@ -183,8 +183,8 @@ class ExactRun(Run):
     def first_rows(self, memory: int, keeps_lines: bool, is_begun: bool) -> Array:
         """Return the first active rows: all, a sample, or, from a dual point, those that violate or are not at bounds.
 
-        All where there are few, and where lines are kept and there is room for all: a look would compute values
-        that lines have, or will have.
+        All rows are active if they are few, or if the cache holds the kernel rows of all: checking others would compute
+        values that are cached already, or will be.
         """
         n, itemsize, own = self.kernel_rows.n_rows, self.kernel_rows.dtype.itemsize, self.settings
         size = max(own.first_rows, int(own.first_share * n))
@@ -272,7 +272,7 @@ class ExactRun(Run):
         if len(added) > most:
             added = np.sort(added[np.argpartition(-violation[added], most)[:most]])
         kept = np.flatnonzero(violation[active] >= -max(own.keep_share * self.drift, self.goal))
-        # Lines of all rows cost no look, which computes anew.
+        # With all kernel rows in the cache no row is shrunk: checking it again would compute its values again.
         if len(kept) <= (1 - own.worth_dropping) * len(active) and not self.has_all_lines:
             self.cache.keep(kept)
         self.cache.extend(added)

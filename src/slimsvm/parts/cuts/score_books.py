@@ -105,7 +105,7 @@ class FullScores:
         if self.n_outputs > 1:
             found: Array = self.matrix[rows].T @ coef.astype(self.matrix.dtype)
             return found
-        # Lines of a symmetric matrix are added up where they lie: a copy of them takes longer than the product.
+        # The matrix is symmetric: its rows are added up in place, since copying them takes longer than the product.
         out = np.empty(len(self.matrix))
         self._combine(self.matrix, rows, coef[:, 0], out)
         return out[:, None]

@@ -20,19 +20,19 @@ Array = np.ndarray
 class ActiveSettings:
     """Settings of the size of working sets; docs/experiments/exact_solver.md settles the numbers."""
 
-    # A working set has half as many rows as the one before where that took fewer than so many steps for each row, and
-    # twice as many where it took more than so many; at least this share of the most. With smaller sets, or sets that
-    # grow later, regression took up to seven times as long: thousands of sets, each of which gained little.
+    # A working set is half as large as the last one if that took fewer than ``few_steps`` per row, twice as large if it
+    # took more than ``many_steps``; never below ``least_share`` of the largest. With smaller sets, or sets that grow
+    # later, regression took up to seven times as long: thousands of sets gained little each.
     few_steps: float = 1 / 8
     many_steps: float = 1 / 4
     least_share: float = 1 / 2
     # The active rows are one working set if at least this share of them is not at a bound.
     all_if_free: float = 0.5
-    # So are all rows where they are few, until there were this many steps for each: of few steps Python and kernel
-    # values cost most, of many the steps, which smaller working sets make cheaper.
+    # Few rows are one working set, too, up to this many steps per row: few steps cost less than Python and kernel
+    # values, many cost more, and smaller working sets make steps cheaper.
     whole_steps: int = 4
-    # Working sets after which their cost is compared with that of all active rows at a time. The first one may end
-    # after a single step, and then any kernel value looks dear.
+    # After this many working sets their cost is compared with that of one set of all active rows. The first set may end
+    # after a single step, for which any kernel value would seem to cost too much.
     sets_that_tell: int = 3
 
 

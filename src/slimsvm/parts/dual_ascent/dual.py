@@ -23,17 +23,17 @@ from slimsvm.tasks.task import RowDual
 
 Array = np.ndarray
 
-# An imbalance of Σ v, as a share of its positive part, that is rounding's.
+# An imbalance of Σ v up to this share of its positive part is rounding.
 ROUNDING = 1e-12
-# Where a fit leaves its dual point and Kv for the next one; the share of C by which points differ that are the same.
+# The name under which a fit stores its dual point and Kv for the next one; points are equal within this share of C.
 LAST, SAME = "dual point and scores", 1e-12
-# A share of Σ v_i² K_ii, were all v_i alike, that is as good as nothing.
+# Objectives up to this share of Σ v_i² K_ii, for equal v_i, count as 0.
 ZERO = 1e-6
-# A fit ends where D rises by no more than the share LEAST_RISE of itself in MANY_STEPS steps on pairs of rows, or in
-# MANY_STEPS_PER_ROW steps for each row if that is more. Large sets at C = 1000 take 50 to 100 steps for each row.
+# A fit ends when D rises by no more than LEAST_RISE times itself in MANY_STEPS steps on pairs of rows, or in
+# MANY_STEPS_PER_ROW steps per row if that is more. Large sets at C = 1000 take 50 to 100 steps for each row.
 # Chosen, not measured.
 MANY_STEPS, MANY_STEPS_PER_ROW, LEAST_RISE = 1_000_000, 500, 1e-6
-# The gap, as a share of the objective, that is wide; where it is not, a fit that meets its tol has converged
+# A gap above this share of the objective is wide; if it is not wide, a fit that meets its tol has converged
 # (docs/experiments/exact_solver.md, "Going on at a tenth of tol where the gap is above 0.1 %").
 GAP = 1e-3
 # Few rows are solved for to this share of the tolerance (`Tolerance.closing_steps`).
@@ -47,16 +47,16 @@ class ToleranceSettings:
     docs/experiments/exact_solver.md has the runs: "Going on at a tenth of tol", "Two easy classes of few rows".
     """
 
-    # Where tol is met and the gap is wide, tol is divided by 10, again and again: down to this share of it, and for at
-    # most so many times the steps that tol itself took.
+    # If tol is met and the gap is wide, tol is divided by 10, repeatedly: down to ``least`` times itself, and for at
+    # most ``more_steps`` times the steps that tol took.
     least: float = 1e-8
     more_steps: int = 3
-    # Few rows are solved for to a finer tolerance where a fifth of the steps allows it, or steps over this many numbers
-    # of kernel lines.
+    # Few rows are solved for to a finer tolerance if a fifth of the steps, or steps through this many entries of kernel
+    # rows, suffice.
     more_work: int = 50_000
-    # Steps for a gap that is wide end at a violation by which it should be this share of what is wide.
+    # Steps to close a wide gap end at the violation at which it should be this share of GAP.
     towards_gap: float = 0.5
-    # They are made without a look between them where all go through so few numbers.
+    # They are made in one call if they go through no more entries of kernel rows than this.
     at_once: int = 1_000_000
 
 

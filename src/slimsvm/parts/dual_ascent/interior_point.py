@@ -32,21 +32,21 @@ from slimsvm.parts.dual_ascent.dual import Dual
 Array = np.ndarray
 
 # No experiment on record settles these.
-# Newton's steps at most; the share of the way to the nearest bound that one goes.
+# The most Newton steps, and the share of the way to the nearest bound that one takes.
 ROUNDS, SHARE = 100, 0.99
-# μ is lowered to no less than this share of itself in a step.
+# A step lowers μ to this share of itself, at most.
 LEAST_SHARE = 1e-6
-# Variables are put on their bounds once the gap is this share of the objective; and the rounds after it without a lower
-# violation by which rounding has the last word; the share of the tolerance that is enough.
+# Variables are put on their bounds once the gap is NEARLY times the objective. The method ends after PATIENCE rounds
+# without a lower violation, which rounding then rules, or at ENOUGH times the tolerance.
 NEARLY, PATIENCE, ENOUGH = 1e-4, 4, 1e-3
-# Times that the variables between their bounds are solved for with the others held.
+# How often the variables between their bounds are solved for with the others fixed.
 POLISHES = 3
-# The factor L takes the place of K for more rows than so many, and than twice its rank.
+# The factor L replaces K if rows are more than FEW_ROWS and more than RANKS times its rank.
 FEW_ROWS, RANKS = 128, 2
-# Steps on pairs come first: for each row STEPS_PER_ROW at least, and so many that they take WAIT times as long as
-# the method, which is 2 n rank² + WORK numbers of kernel lines.
+# Steps on pairs come first: at least STEPS_PER_ROW per row, and as many as take WAIT times as long as the method, whose
+# cost is 2 n rank² + WORK entries of kernel rows.
 STEPS_PER_ROW, WAIT, WORK = 20, 4, 2_500_000
-# Rows at most, and bytes for each kernel value: K as it is and centred, its factor twice, and that of Newton's steps.
+# The most rows, and the bytes per kernel value: K as it is and centred, its factor twice, and that of Newton steps.
 MOST_ROWS, BYTES = 4096, 48
 TINY = 1e-300
 

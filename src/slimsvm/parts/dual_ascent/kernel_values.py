@@ -1,9 +1,9 @@
 """What decomposition needs of the kernel matrix over its active rows: blocks, and changes of Kv.
 
-A kernel value costs a constant and something for each feature of a dense row; one that is kept costs the memory it
-comes from about as much when there are some 50 features. So `KernelValues` keeps lines of the matrix where values are
-dearer, and else only while all active rows are one working set. `KernelLines` has what is kept, and `KernelTable` the
-same for online solvers: all values between few rows, which come and go.
+A kernel value costs a constant plus a cost per feature of a dense row; with some 50 features, reading a cached one
+costs about as much. So `KernelValues` caches kernel rows (rows of K, called lines in code) if values cost more than
+that, otherwise only while all active rows are one working set. `KernelCache` holds them; `KernelTable` holds all values
+between the few rows of an online solver, which come and go.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class LineSettings:
+class CacheSettings:
     """Settings of how kernel rows grow; docs/experiments/exact_solver.md, "Few rows as one working set"."""
 
-    # Lines that are made at a time: at least, at most, and as a share of those there are.
+    # Kernel rows that are computed together: at least, at most, and as a share of those in the cache.
     least: int = 128
     most: int = 256
     share: float = 0.5
-    # Of so many rows all are made at once: the search for the next ones takes longer.
+    # Up to this many rows have all kernel rows computed at once: choosing the next ones would take longer.
     few_rows: int = 1024
-    # Only for rows whose slopes are this near to the greatest, as a share of the violation.
+    # Kernel rows are computed for rows whose slope is this near to the greatest, as a share of the violation.
     near: float = 0.5
 
 
@@ -42,45 +42,45 @@ class LineSettings:
 class ValueSettings:
     """Settings of which kernel values are kept, and of how many rows a working set has.
 
-    docs/experiments/exact_solver.md settles the sizes of sets, the costs ("When working sets give way"), and lines and
-    columns at once ("Which side of a block"). The others were chosen, not measured.
+    docs/experiments/exact_solver.md settles the sizes of sets, the costs ("When working sets give way"), and how many
+    kernel rows and columns are computed together ("Which side of a block"). The others were chosen, not measured.
     """
 
-    lines: LineSettings = LineSettings()
-    # Numbers in a dense row up to which values are computed anew each time, and up to which blocks are, rather than
-    # gathered from lines.
+    lines: CacheSettings = CacheSettings()
+    # Dense rows of at most this many numbers have no values cached, and no blocks gathered from kernel rows: both are
+    # computed each time.
     never_kept: int = 64
     never_gathered: int = 160
-    # Rows of a working set whose block is gathered, or computed; at most, where nothing is kept.
+    # The size of a working set whose block is gathered, or computed, and its limit without a cache.
     gathered_set: int = 1024
     computed_set: int = 2048
     largest_set: int = 8192
-    # Active rows that are one working set, whose lines are made as they are asked for: where nothing is kept.
+    # Up to this many active rows are one working set without a cache: kernel rows are computed as steps need them.
     whole_set: int = 4096
-    # What a kernel value costs: of any row, and for each of its numbers; and a step for each row of its working set.
-    # Only their proportions count.
+    # The cost of a kernel value, as a constant and per number of the row, and of a step per row of its working set.
+    # Only the ratios matter.
     value_cost: float = 0.14
     number_cost: float = 0.0174
     step_cost: float = 2.0
-    # Lines computed in one call where rows are folded on the way: enough for every thread, and a small temporary array.
+    # Kernel rows per call if rows are folded in passing: enough for every thread, with a small temporary array.
     lines_per_block: int = 96
-    # Rows that lie folded in memory: so many lines over so many columns are computed, then put where they belong. Lines
-    # are then the points, which stay in the caches; columns are the rows, which come from memory once for all.
+    # If rows are folded in memory, this many kernel rows by columns are computed, then copied to their places. The
+    # kernel rows' own rows are the points then and stay in the processor's caches; the columns are read once for all.
     lines_at_once: int = 256
     columns_at_once: int = 2048
-    # Rows that the table of an online solver has room for at first.
+    # The first number of slots in an online solver's table.
     first_slots: int = 256
 
 
-# What everything here has unless it is given others.
+# The default settings.
 USUAL = ValueSettings()
 
-# Numbers of lines that one thread adds up, or copies, in a microsecond, about: is it worth waking threads for?
+# About how many entries of kernel rows one thread adds up, or copies, in a microsecond: they tell when to wake threads.
 ADDED, COPIED = 2000, 500
 
 
 def keeps_lines(kernel_rows: KernelRows, settings: ValueSettings) -> bool:
-    """Whether values are dear enough to be kept."""
+    """Return whether kernel values cost enough to be cached."""
     return numbers_per_value(kernel_rows) > settings.never_kept
 
 
@@ -95,28 +95,28 @@ def numbers_per_value(kernel_rows: KernelRows) -> float:
 # -- Values that are kept ---------------------------------------------------------------------------------------------
 
 
-class KernelLines:
+class KernelCache:
     """Kernel rows K(x_i, active rows), computed when they are asked for; the least recently used are replaced first.
 
     Parameters
     ----------
     kernel_rows : KernelRows
     memory_limit : int
-        Bytes for the lines.
+        Bytes for the kernel rows.
     active : int64 ndarray
         Rows that are the columns at first.
     room : Room
-        For the lines.
+        For the kernel rows.
     settings : ValueSettings
     grows : bool
-        Whether there is to be room for further columns, and lines are replaced; else they are made in place (`add`).
+        True: the cache takes further columns and replaces kernel rows. False: it has room for all (`add`).
 
     Attributes
     ----------
     values : ndarray of shape (n_slots, capacity), of the type of ``kernel_rows``
-        A line's columns are in the order of ``active``, as far as `of` has filled them.
+        The columns of a kernel row are in the order of ``active``; `of` says how far they are computed.
     n_slots : int
-        Lines there is room for.
+        The number of kernel rows that fit.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class KernelLines:
     ):
         self.kernel_rows, self.settings, self.grows = kernel_rows, settings, grows
         self.memory_limit, self.room = memory_limit, room
-        # Cheap values are quicker computed into their places than copied there.
+        # Values that cost little are computed in place, which is faster than copying them.
         self._puts_lines = kernel_rows.is_kept and keeps_lines(kernel_rows, settings)
         self._restart(active)
 
@@ -140,7 +140,7 @@ class KernelLines:
         capacity = max(1, min(n, 2 * len(active)) if self.grows else len(active))
         self.n_slots = n_slots = min(capacity, self.memory_limit // (itemsize * capacity))
         self.values = self.room.array((n_slots, capacity), self.kernel_rows.dtype)
-        # Used again and again: memory that is new costs as much as the values it takes.
+        # The buffer is used again and again: new memory costs as much as computing the values in it.
         size = min(self.settings.lines_per_block, n_slots) * capacity if self.grows else 0
         if self._puts_lines:
             size = min(self.settings.lines_at_once, n_slots) * min(self.settings.columns_at_once, capacity)
@@ -212,7 +212,7 @@ class KernelLines:
         return found
 
     def add(self, rows: Array) -> Array:
-        """Compute the lines of rows that have none in place, where no line was ever replaced; returns their slots."""
+        """Compute kernel rows in the next free slots of a cache that never replaces any; return the slots."""
         ((_, hi, points),) = self._parts
         assert points is not None
         lines = slice(self._n_added, self._n_added + len(rows))
@@ -223,12 +223,12 @@ class KernelLines:
         return slots
 
     def _compute(self, rows: Array, slots: Array, lo: int, hi: int, points: Points) -> None:
-        """Compute columns lo to hi of the lines of rows with the columns as points."""
+        """Compute columns lo to hi of some kernel rows, with the columns as points."""
         block = self._buffer[: len(rows) * (hi - lo)].reshape(len(rows), hi - lo)
         self.values[slots, lo:hi] = self.kernel_rows.block(points, rows=rows, out=block)
 
     def _put(self, rows: Array, slots: Array, lo: int, hi: int) -> None:
-        """Compute columns lo to hi of the lines of rows with the lines as points, and put them into their slots."""
+        """Compute columns lo to hi of some kernel rows, with these rows as points, and copy them into their slots."""
         points, values, k, step = self.kernel_rows.points(rows), self.values, len(rows), self.settings.columns_at_once
         for first in range(lo, hi, step):
             columns = self.active[first : min(hi, first + step)]
@@ -244,30 +244,30 @@ class KernelLines:
             )
 
 
-# Steps on pairs move rows that have a line, and keep g of all. Where these are all but solved for, the rows that
-# violate most get lines, too. Few are made that no step asks for, none twice, and g never has to be computed anew:
-# for problems that take few steps for each row that is most of what working sets cost.
+# Steps on pairs change the v of rows in this cache, and update g of all rows. Once the cached rows are nearly solved
+# for, the rows that violate most get kernel rows, too. So few kernel rows are computed in vain, none twice, and g never
+# again: these are most of what working sets cost on problems that take few steps per row.
 
 
-class GrowingLines:
+class GrowingCache:
     """Kernel rows of one working set of all active rows: only rows that violate have theirs computed.
 
     Parameters
     ----------
-    lines : KernelLines
-        With room for all lines.
+    lines : KernelCache
+        It has room for all kernel rows.
 
     Attributes
     ----------
     slots : int64 ndarray of shape (n,)
-        Line of each active row, or -1.
+        Where the kernel row of each active row is, or -1.
     diagonal : ndarray of shape (n,) or None
-        None: all lines were made at once.
+        None: all kernel rows were computed at once.
     is_whole : bool
-        Whether all lines are there.
+        Whether all kernel rows are computed.
     """
 
-    def __init__(self, lines: KernelLines):
+    def __init__(self, lines: KernelCache):
         n, self.lines, self.settings = len(lines.active), lines, lines.settings.lines
         self.slots, self.n_lines = np.full(n, -1), 0
         self.diagonal: Array | None = None
@@ -283,7 +283,7 @@ class GrowingLines:
         return self.lines.values
 
     def make(self, rows: Array) -> None:
-        """Make lines for these places where there are none."""
+        """Compute the kernel rows at these places that are missing."""
         places = rows[self.slots[rows] < 0]
         if len(places):
             self.slots[places] = self.lines.add(self.lines.active[places])
@@ -291,7 +291,7 @@ class GrowingLines:
             self.is_whole = self.n_lines == len(self.slots)
 
     def make_worst(self, found: Slopes) -> int:
-        """Make lines of those without that violate most; how many."""
+        """Compute kernel rows of rows that violate most and lack them; return how many."""
         own, missing = self.settings, np.flatnonzero(self.slots < 0)
         near = own.near * (found.highest - found.lowest)
         up, down = found.up[missing], found.down[missing]
@@ -317,27 +317,27 @@ class KernelValues:
     ----------
     kernel_rows : KernelRows
     memory_limit : int
-        Bytes for lines, or a block.
+        Bytes for kernel rows, or a block.
     active : int64 ndarray
         The rows at first.
     kept : Kept or None, default=None
-        Where lines of all rows are left for the next fit, if they have room.
+        A store in which kernel rows of all rows stay for the next fit, if they fit.
     room : Room or None, default=None
-        Memory for other lines and blocks.
+        Memory for other kernel rows and blocks.
     settings : ValueSettings
 
     Attributes
     ----------
     keeps_lines : bool
-        Whether changes of g come from lines.
-    lines : KernelLines or None
-        None where nothing is kept.
+        Whether changes of g come from kernel rows.
+    lines : KernelCache or None
+        None: nothing is cached.
     n_slots : int
-        Rows whose block, or lines, fit.
+        The number of rows whose block, or kernel rows, fit.
     best_size : int
-        Rows of a working set.
+        The size of a working set.
     whole_size : int
-        Most active rows that are one working set at first.
+        The largest number of active rows that begin as one working set.
     """
 
     def __init__(
@@ -355,8 +355,8 @@ class KernelValues:
         has_room = kept is not None and n * n * itemsize * kept.n_parts <= memory_limit
         self.kept = kept if has_room and len(active) == n else None
         self.keeps_lines = keeps_lines(kernel_rows, settings)
-        self.lines: KernelLines | None = None
-        self._growing: GrowingLines | None = None  # of all active rows, where no lines are kept
+        self.lines: KernelCache | None = None
+        self._growing: GrowingCache | None = None  # the cache of all active rows if there is no other
         self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block if it is computed
         if not self.keeps_lines:
             self.n_slots, self.whole_size = isqrt(memory_limit // itemsize), settings.whole_set
@@ -367,8 +367,8 @@ class KernelValues:
             self.lines = self._new_lines(self.room, grows=True)
         self.n_slots, self.whole_size = self.lines.n_slots, 0
 
-    def _new_lines(self, room: Room, grows: bool) -> KernelLines:
-        return KernelLines(self.kernel_rows, self.memory_limit, self.active, room, self.settings, grows)
+    def _new_lines(self, room: Room, grows: bool) -> KernelCache:
+        return KernelCache(self.kernel_rows, self.memory_limit, self.active, room, self.settings, grows)
 
     @property
     def best_size(self) -> int:
@@ -380,7 +380,7 @@ class KernelValues:
 
     @property
     def _computes_blocks(self) -> bool:
-        """Whether blocks are computed rather than gathered from lines."""
+        """Whether blocks are computed rather than gathered from kernel rows."""
         return not self.keeps_lines or numbers_per_value(self.kernel_rows) <= self.settings.never_gathered
 
     def extend(self, rows: Array) -> None:
@@ -401,7 +401,7 @@ class KernelValues:
     def is_dearer(self, n_values: int, n_steps: int, n_lines: int) -> bool:
         """Whether values computed for working sets took longer than their steps would have among all active rows.
 
-        That takes kernel lines, too, which are computed once. Where lines are kept as it is nothing would be gained.
+        Those need kernel rows, too, each computed once. Nothing would be gained if kernel rows are cached already.
         """
         if self.keeps_lines:
             return False
@@ -422,9 +422,9 @@ class KernelValues:
         if self._growing is None:
             is_of_all = len(places) == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(len(places)))
             if self.kept is not None and is_of_all:
-                self._growing = self.kept.once("lines", lambda: GrowingLines(self._new_lines(Room(), grows=False)))
+                self._growing = self.kept.once("lines", lambda: GrowingCache(self._new_lines(Room(), grows=False)))
             else:
-                self._growing = GrowingLines(self._new_lines(self.room, grows=False))
+                self._growing = GrowingCache(self._new_lines(self.room, grows=False))
         lines = self._growing
         growing = None if lines.diagonal is None else lines
         return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=growing)
@@ -481,8 +481,8 @@ PIECE = 1 << 21
 class KernelTable:
     """K between rows in slots: a new row costs one kernel value per row in the table, and none later.
 
-    Unlike `KernelLines`, which go and are computed again: every step of an online solver needs the values between
-    all rows it keeps.
+    `KernelCache` drops kernel rows and computes them again; here none is dropped while its row is in use, since every
+    step of an online solver needs the values between all rows that it keeps.
 
     Parameters
     ----------

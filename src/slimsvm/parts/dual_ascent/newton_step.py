@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-# Free variables at most: the factor takes their number's third power. Chosen, not measured.
+# The most free variables: factorising takes their number's third power. Chosen, not measured.
 MOST_FREE = 3000
-# What the factor of m free variables takes, in numbers of kernel lines that steps on pairs go through in the same time,
-# is m³ / FACTOR; and what anything takes in Python, of few variables and of others. Steps are given FIRST more before
-# they are found to be too slow. A step takes as long as STEP numbers however few rows there are. How early a Newton
-# step pays is in docs/experiments/exact_solver.md, "Unscaled data, few free rows".
+# Costs in entries of kernel rows that steps on pairs go through in the same time. Factorising for m free variables
+# costs m³ / FACTOR, and Python costs OVERHEAD_OF_FEW for few variables, OVERHEAD for more. The first Newton step waits
+# for FIRST more. A step on a pair costs STEP more than its rows. docs/experiments/exact_solver.md, "Unscaled data, few free
+# rows", has how early a Newton step pays.
 FACTOR, OVERHEAD_OF_FEW, OVERHEAD, FIRST, STEP = 45, 200_000, 2_000_000, 800_000, 100
 # Added to the diagonal, in units of what rounding does to the least eigenvalue of kernel values.
 RIDGE = 4.0
-# Rounds in which variables are put on their bounds, and the share of all that may be.
+# The most rounds in which variables are put on their bounds, and the largest share of them.
 ROUNDS, MOST_PINNED = 8, 1 / 4
-# Of so few variables one bound is met after the other (same entry).
+# Up to this many variables reach their bounds one after the other (same entry).
 FEW = 24
 # Bytes for each number of K_FF: the factor, and twice the columns for a fourth of the variables.
 BYTES = 12
-# Lines of K that are turned into float64 at a time.
+# Kernel rows that are converted to float64 together.
 LINES = 256
 
 

@@ -21,14 +21,14 @@ TINY = 1e-12  # curvature of a direction that has none (LIBSVM's τ)
 class SetSettings:
     """Settings of steps within a working set; docs/experiments/exact_solver.md, "Unscaled data, few free rows"."""
 
-    # Numbers of a line that the steps of one compiled call go through, some 10 to 40 ms: Ctrl-C is heard between two.
+    # Entries of kernel rows that one compiled call goes through, in some 10 to 40 ms: Ctrl-C is checked between calls.
     call_work: int = 1 << 23
-    # The rows whose lines are there are solved for to this share of the violation of all, before there are more; to the
-    # second where no other row violates enough to have a line made. Chosen, not measured.
+    # Rows with kernel rows are solved for to the first share of all rows' violation before others get kernel rows, and
+    # to the second one if no other row violates enough to get one. Chosen, not measured.
     grown_share: float = 0.2
     alone_share: float = 0.02
-    # Of this many rows, after this many steps for each, steps go on among those that can move, if they are no more than
-    # this share, and to this share of the violation of all (LIBSVM's shrinking).
+    # From this many rows and this many steps per row on, steps use only the rows that can still change, if these are no
+    # more than ``few_share``, down to ``shrunk_share`` of all rows' violation (LIBSVM's shrinking).
     worth_shrinking: int = 128
     soon: int = 4
     shrunk_share: float = 0.5
@@ -64,7 +64,7 @@ class Growing(Protocol):
     def make(self, rows: Array) -> None:
         """Compute the kernel rows of these rows that are missing."""
 
-    is_whole: bool  # all lines are there
+    is_whole: bool  # all kernel rows are computed
 
     def make_worst(self, found: Slopes) -> int:
         """Compute kernel rows of some rows that violate most; return how many."""
@@ -76,14 +76,15 @@ class KernelBlock(NamedTuple):
     Parameters
     ----------
     lines : ndarray of shape (n_lines, width)
+        Kernel rows.
     slots : int64 ndarray
-        Line of each row of the set.
+        Which of them belongs to each row of the set.
     places : int64 ndarray or None
         Column of each row of the set; None: the first ones, in order.
     diagonal : ndarray or None
-        Of K. None: that of the lines.
+        The diagonal of K. None: it is read from the kernel rows.
     growing : Growing or None
-        What makes lines of rows whose slots are -1; None: all lines are there.
+        Computes kernel rows of rows whose slots are -1; None: all are computed.
     """
 
     lines: Array

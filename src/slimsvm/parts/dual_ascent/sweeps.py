@@ -4,7 +4,7 @@ The dual is that of `parts.dual_ascent.dual` with w = Σ v_i x_i kept as weights
 
     max_v  Σ y_i v_i − ½ ‖w‖²,    0 ≤ y_i v_i ≤ C ω_i,    free intercept: Σ v_i = 0
 
-A step on one row goes through its values twice; one on a pair of rows needs a line of the kernel matrix, a product with
+A step on one row goes through its values twice; one on a pair of rows needs a kernel row, a product with
 all rows. A regularised intercept is the weight of a constant feature. A free one, b, is the multiplier of Σ v = 0: for
 a given b sweeps find v(b), whose sum falls with b, and b is where it is 0 (`parts.dual_ascent.root`). Sweeps for one b
 begin where those for the last ended, and are the finer, the nearer to 0 the sum is. In the end v is scaled so that its
