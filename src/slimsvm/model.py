@@ -26,7 +26,7 @@ from slimsvm.sparse_parts import WIDE_FEATURES
 
 DTYPES = ("float32", "float64")
 CSR_PARTS = ("data", "indices", "indptr")
-# Values of `Rows` that are scored at a time.
+# The values of `Rows` that are scored together.
 PART_VALUES = 1 << 22
 
 Check = Callable[[Any], None]
@@ -79,9 +79,9 @@ class KernelExpansion:
     plain: np.ndarray
     kernel: Kernel
     dtype: str
-    # By kind and width of the rows, from when it is first asked for. Two threads may both make it: they make the same.
+    # Made on first use for each kind and width of rows. If two threads make one, they make the same.
     _prepared: dict[tuple[bool, int], _Prepared] = field(default_factory=dict, init=False, repr=False)
-    # Of wide sparse rows: the model of its own columns, from when it is first asked for; None where most occur.
+    # Made on first use, for wide sparse rows: the model of its own columns; None if most occur.
     _narrow: list[tuple[Columns, KernelExpansion] | None] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self):

@@ -150,7 +150,7 @@ def _products(X: Array, Z: Array) -> Array:
     return X.T[:, :, None] * Z.T[:, None, :]
 
 
-# Numbers of the products from the left that are kept at a time.
+# The products from the left that are stored together.
 PRODUCT_NUMBERS = 1 << 18
 
 
@@ -203,7 +203,7 @@ def gauss_legendre(n: int) -> tuple[Array, Array]:
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
-# Sums of features that are mapped at a time.
+# The sums of features that are mapped together.
 SUM_NUMBERS = 1 << 20
 
 

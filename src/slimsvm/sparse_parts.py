@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# By format: whether rows are compressed, or else columns.
+# Whether rows, or else columns, are compressed in each format.
 _COMPRESSED = {"csr": True, "csc": False, "bsr": True}
 
 
@@ -67,12 +67,12 @@ def _check_range(values: np.ndarray, n: int, name: str) -> None:
         raise ValueError(f"{name} must lie between 0 and {n - 1}, found {values[at]} at position {at}")
 
 
-# Beyond so many columns memory goes by those that occur.
+# For more columns than this, memory depends on those that occur.
 WIDE_FEATURES = 1 << 14
-# Columns for each number stored up to which a table of all columns takes less time than to sort those that occur or to
-# search among them: 24,000 numbers in 2²⁰ columns take 0.4 ms, by searching 0.7.
+# Up to this many columns per stored number, a table of all columns takes less time than sorting those that occur, or
+# searching them: 24,000 numbers in 2²⁰ columns take 0.4 ms, by searching 0.7.
 TABLE_SHARE = 64
-# Squares of what stands for other columns must be finite.
+# The squares of the number that stands for other columns must be finite.
 LARGEST = 1e150
 
 

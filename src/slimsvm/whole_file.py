@@ -6,7 +6,7 @@ import secrets
 import stat
 from collections.abc import Iterable
 
-# A name of at most so many characters leaves room for what a partial file's name has besides it.
+# A name of at most this many characters leaves room for what a partial file's name adds to it.
 _NAME_LENGTH = 40
 
 

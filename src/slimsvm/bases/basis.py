@@ -16,8 +16,8 @@ from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
-# A vector whose part outside the span of the others is below this share of its own k(b, b) adds nothing but rounding
-# errors of the kernel values.
+# A vector whose part outside the span of the others is below this share of its own k(b, b) adds only rounding errors of
+# the kernel values.
 RANK_TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-10}
 
 

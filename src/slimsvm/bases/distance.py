@@ -20,12 +20,13 @@ from slimsvm.model import KernelExpansion
 
 Array = np.ndarray
 
-# Price of ‖w − ŵ‖² · mean k(x, x) beside the mean squared difference of the scores, where rows are given.
+# The weight of ‖w − ŵ‖² · mean k(x, x) beside the mean squared difference of the scores, if rows are given.
 NORM_WEIGHT = 1e-5
-# Vectors per tile of the products, which threads share; all of them where there are fewer kernel values than MANY.
+# The vectors per tile of the products, which threads share; a tile has all of them if there are fewer than MANY kernel
+# values.
 PANEL, MANY = 64, 1 << 17
-# Added to the diagonal of H, scaled to ones: the first with which H has a Cholesky factor, of kernel values in a
-# precision. With less than these, rounding of single precision alone makes D negative
+# Candidates for the constant added to the diagonal of H, scaled to ones, for each precision: the first one with which H
+# has a Cholesky factor is taken. With smaller ones, rounding in single precision alone makes D negative
 # (docs/experiments/automatic_choice.md, "The distance in single precision fell below zero").
 JITTERS = {np.dtype(np.float64): (1e-13, 1e-11, 1e-9, 1e-7, 1e-5), np.dtype(np.float32): (1e-6, 1e-5, 1e-4)}
 
@@ -34,7 +35,7 @@ JITTERS = {np.dtype(np.float64): (1e-13, 1e-11, 1e-9, 1e-7, 1e-5), np.dtype(np.f
 class DistanceSettings:
     """Settings of how much is computed and kept together. Chosen, not measured."""
 
-    # Kernel values computed at a time, and bytes of them that the sums for β keep for the gradient.
+    # The kernel values that are computed together, and the bytes of them that the sums for β store for the gradient.
     block_values: int = 1 << 22
     kept_bytes: int = 1 << 28
 
@@ -186,7 +187,7 @@ class Distance:
         diagonal = H.flat[:: len(H) + 1].copy()
         while self._jitters:
             H.flat[:: len(H) + 1] = diagonal + self._jitters[0]
-            # LAPACK itself, as this is asked for in every step; it reads lines as columns, which are alike here.
+            # LAPACK itself, since every step calls this; it reads rows as columns, which are equal here.
             factor, failed = dpotrf(H.T, lower=False, clean=False)
             if not failed:
                 found: Array = dpotrs(factor, T)[0]
@@ -219,7 +220,7 @@ class Distance:
         folding = kernel.folding(basis.shape[1])
         beta = beta.astype(pull.dtype, copy=False)
         pull = folding.steepness * pull if folding.slope_is_value else pull
-        products = np.multiply if self.n_outputs == 1 else np.matmul  # of one column and one line these are the same
+        products = np.multiply if self.n_outputs == 1 else np.matmul  # for one column and one row these are the same
 
         def add(part):
             weights = products(pull, beta[part].T)

@@ -16,11 +16,11 @@ from slimsvm.kernels import KernelRows
 from slimsvm.rows import in_pieces, is_sparse
 
 BATCH_SIZE = 4096
-PASSES = 10  # over the sample: more moves the centres too little to matter for a basis
-INIT_SIZE = 300  # rows, or three for each centre, that the first centres are drawn from by k-means++
-# Multiply-adds between two looks at the clock, some 30 ms.
+PASSES = 10  # passes over the sample: further ones move the centres too little to matter for a basis
+INIT_SIZE = 300  # k-means++ draws the first centres from this many rows, or three per centre
+# The multiply-adds between two checks of the time limit, some 30 ms.
 DISTANCE_WORK = 1 << 28
-# Sparse rows have dense centres: no more bytes than this are spent on them.
+# Sparse rows have dense centres, which take no more bytes than this.
 MAX_CENTRE_BYTES = 1 << 30
 
 
@@ -91,9 +91,9 @@ class KMeans(Basis):
             wanted = n_vectors
             by_size = np.argsort(np.bincount(classes), kind="stable")
             for done, label in enumerate(by_size.tolist()):
-                # float64 whatever holds the rows, so that equal numbers make equal centres.
+                # Float64 in all cases, so that equal numbers make equal centres.
                 block = rows.take(index[classes == label], np.float64)
-                # Small classes first: what they cannot fill goes to the larger ones.
+                # Small classes come first: centres that they cannot use go to larger ones.
                 share = wanted // (len(by_size) - done)
                 if share:
                     own = _near_and_far(block, kernel_rows.bulk.holds(block), share, scale, seed)
@@ -192,7 +192,7 @@ def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -
 
 def _of_batches(block: Any, k: int, seed: int) -> Array:
     """Find distinct centres of many rows by mini-batches."""
-    from sklearn.cluster import MiniBatchKMeans  # 0.04 s: only where there are many rows
+    from sklearn.cluster import MiniBatchKMeans  # takes 0.04 s: only for many rows
     from sklearn.exceptions import ConvergenceWarning
 
     if is_sparse(block) and block.indptr.dtype != np.int32:
@@ -202,7 +202,7 @@ def _of_batches(block: Any, k: int, seed: int) -> Array:
     limits = {"batch_size": BATCH_SIZE, "init_size": size, "n_init": 1, "max_iter": PASSES}
     model = MiniBatchKMeans(k, **limits, compute_labels=False, random_state=Timed(seed))
     with warnings.catch_warnings():
-        # Rows that differ by rounding errors only: clusters may coincide, and fewer centres come back.
+        # If rows differ by rounding errors only, clusters may coincide, and fewer centres come back.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return _distinct(model.fit(block).cluster_centers_)
 
@@ -228,7 +228,7 @@ class Timed(np.random.RandomState):
 
 def _distinct(centres: Array) -> Array:
     """Return distinct centres in the order of their numbers; `numpy.unique` takes seconds with many features."""
-    bits = (centres + 0.0).view(np.int64)  # no -0
-    keys = np.where(bits < 0, ~bits, bits ^ np.iinfo(np.int64).min).astype(">i8")  # bytes in the order of the numbers
+    bits = (centres + 0.0).view(np.int64)  # turns -0 into 0
+    keys = np.where(bits < 0, ~bits, bits ^ np.iinfo(np.int64).min).astype(">i8")  # bytes sort as the numbers do
     places = {row.tobytes(): place for place, row in enumerate(keys)}
     return centres[[places[key] for key in sorted(places)]]

@@ -30,17 +30,18 @@ from slimsvm.kernels.pairs import between, squared_lengths
 
 Array = np.ndarray
 
-# Chance 0.95 that the best of this many random rows is among the best 5 % of all.
+# With probability 0.95 the best of this many random rows is among the best 5 % of all.
 N_CANDIDATES = 59
-# Where several vectors are asked for at once: random rows for each of them, and starts of the search (docs/experiments/
-# subspace_pursuit.md, "Fewer of everything").
+# The random rows per vector if several vectors are asked for together, and the starts of the search
+# (docs/experiments/subspace_pursuit.md, "Fewer of everything").
 CANDIDATES_PER_VECTOR, STARTS_PER_VECTOR = 6, 2
 # Terms of the residual used while moving b; the value of what comes out is computed over all of them
 # (docs/experiments/subspace_pursuit.md, "Which terms of the residual move a vector").
 MAX_TERMS = 2048
-# Features that the fixed point sums at a time, and products of terms, vectors and features worth the threads.
+# The features that the fixed point sums together, and the products of terms, vectors and features that are worth
+# threads.
 TILE_FEATURES, WORTH_THREADS = 200, 1 << 21
-# Multiplications of the greedy choice in a microsecond.
+# The multiplications of the greedy choice per microsecond.
 PICKS_PER_MICROSECOND = 2_000
 
 

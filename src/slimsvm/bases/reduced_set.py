@@ -37,7 +37,7 @@ from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
-# Vectors refused in a row, as lying in the span of the others, after which the start is as large as it gets.
+# The start is complete after this many vectors in a row were refused because they lie in the span of the others.
 MAX_REFUSED = 10
 
 
@@ -45,9 +45,9 @@ MAX_REFUSED = 10
 class ReducedSettings:
     """Settings of how much is optimised. Chosen, not measured."""
 
-    # Rows that the vectors are moved by; the coefficients are solved for over all.
+    # The rows by which vectors are optimised; the coefficients are solved for over all rows.
     most_rows: int = 10_000
-    # Largest number of values k · d that are moved: L-BFGS keeps some twenty copies.
+    # The largest k · d that is optimised: L-BFGS stores some twenty copies.
     most_values: int = 1 << 23
 
 

@@ -19,12 +19,12 @@ from slimsvm.rows import is_sparse
 
 Array = np.ndarray
 
-# Multiply-adds in one compiled call, 1 to 50 ms of one core: between two calls an interrupt is heard. Where every step
-# merges points of ten outputs there are 400 a microsecond.
+# The multiply-adds in one compiled call, 1 to 50 ms of one core: Ctrl-C is checked between calls. If every step merges
+# points of ten outputs, there are 400 per microsecond.
 CALL_WORK = 20_000_000
-# What a feature of two points takes that merge: of sparse rows most of these are in no processor's cache.
+# The cost per feature of merging two points: for sparse rows most features are in no processor cache.
 MERGED_WORK, MERGED_SPARSE_WORK = 8, 64
-# Length of the core's array of counts, the fields of `Counts`, and where kernel evaluations are in it.
+# The length of the core's array of counts, the fields of `Counts`, and the place of kernel evaluations in it.
 N_COUNTS, KERNEL_EVALS = 10, 6
 # Added to the diagonal of the points' kernel matrix before it is inverted, as a share of the diagonal's mean.
 RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}

@@ -55,10 +55,10 @@ class BudgetRule(BaseEstimator):
 
 TABLE_SHAPE = (601, 201, 2)
 
-# Points of two signs merge where one weighs this many times the other.
+# Points of different signs merge if one coefficient is this many times the other.
 LEAST_CONTRAST = 2.0
 
-TABLE_COLUMNS = 20  # that one compiled call fills, in some 10 ms
+TABLE_COLUMNS = 20  # the columns that one compiled call fills, in some 10 ms
 
 
 @lru_cache(maxsize=1)

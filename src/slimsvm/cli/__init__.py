@@ -15,7 +15,7 @@ from importlib import import_module
 
 from slimsvm.cli.output import describe_error, one_line_warnings, say
 
-# Each is a module of this package with `add_arguments(parser)` and `run(args) -> int`, but for the last one.
+# Each is a module of this package with `add_arguments(parser)` and `run(args) -> int`, except the last one.
 COMMANDS = {
     "train": "train a model on a data file and save it",
     "predict": "predict the labels of a data file",
@@ -25,7 +25,7 @@ COMMANDS = {
     "demo": "train on a few sets and print a table, or write a web page in which a browser scores models",
     "bench": "say where the benchmarks went: `python -m benchmarks` in a checkout",
 }
-MODULES = {"datasets": "data"}  # where it has not the command's name
+MODULES = {"datasets": "data"}  # a module that has not its command's name
 WRONG_USAGE = 2
 TRACEBACK = "SLIMSVM_TRACEBACK"
 
@@ -96,7 +96,7 @@ def exit_code(work: Callable[[list[str]], int], argv: list[str]) -> int:
         return code
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
-    except BrokenPipeError:  # whoever read standard output has seen enough (`| head`)
+    except BrokenPipeError:  # the reader of standard output has closed it (`| head`)
         drop_output()
         return 1
     except KeyboardInterrupt as error:

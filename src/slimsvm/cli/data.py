@@ -170,7 +170,7 @@ def dense_if_smaller(X: Any) -> Any:
 # ---- Parquet, folders of it, and several files by a pattern: read block by block
 
 
-# Rows are read into memory where they take no more than this share of what the solver may.
+# Rows are read into memory if they take no more than this share of the solver's memory limit.
 SHARE = 1 / 4
 
 

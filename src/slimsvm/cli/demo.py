@@ -44,7 +44,8 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "SVC(max_basis=100)": {"max_basis": 100},
     "SVC(max_basis=50, gamma='learn')": {"max_basis": 50, "gamma": "learn"},
 }
-# C and gamma of published experiments, which scikit-learn's SVC gets too, and how many rows it trains on in seconds.
+# C and gamma of published experiments, which scikit-learn's SVC gets, too, and how many rows it can train on in
+# seconds.
 SETS: dict[str, tuple[dict[str, float], int]] = {
     "adult": ({"C": 32, "gamma": 2**-7}, 10_000),
     "ijcnn1": ({"C": 32, "gamma": 2}, 20_000),
@@ -299,7 +300,7 @@ class Shown(NamedTuple):
 
 def write_page(path: Any, max_rows: int | None = None) -> str:
     """Train the models, write the page, and return a sentence about it."""
-    # What is missing is said before anything is trained.
+    # Missing files are an error before anything is trained.
     runtime_bytes()
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))

@@ -18,9 +18,9 @@ from slimsvm.deploy.plain_model import plain_model_of_parts
 from slimsvm.deploy.table_model import table_model
 from slimsvm.modelfile import damage_named, read_model
 
-# Megabytes that rows are read into a quarter of.
+# Rows may take a quarter of these megabytes in memory.
 MEMORY_LIMIT = 2000
-# Options of a writer that the command line calls otherwise.
+# Options of a writer that have another name on the command line.
 FLAGS = {"dtype": "type"}
 
 

@@ -23,14 +23,14 @@ from slimsvm.tables.texts import style_of
 
 Columns = dict[str, Any]
 
-# What the label's column may be called; and a label of numbers is one of classes up to so many whole ones.
+# The usual names of a label's column; and the largest number of distinct whole numbers that count as classes.
 LABELS, MOST_CLASSES = ("label", "target", "y", "class"), 20
 # Options of `slimsvm train` that go with tables.
 TAKEN = ("command", "data", "model", "test", "cv", "json", "quiet", "target", "task", "max_seconds", "n_jobs",
          "random_state", "run", "parser", "version")  # fmt: skip
 # One row in EVERY is held out where there is no --test.
 EVERY = 5
-# Rows that tell whether a file is a table.
+# The rows that tell whether a file is a table.
 ROWS_LOOKED_AT = 1000
 
 

@@ -45,7 +45,7 @@ from slimsvm.rows import as_rows
 from slimsvm.solvers import SOLVERS
 
 KERNEL_NAMES = sorted(set(KERNELS) - {"callable"})
-# Options that are short for --set.
+# Options that are short forms of --set.
 SOLVER_OPTIONS = ("sample_size", "tol_relative", "max_basis")
 DEFAULTS = SVC().get_params(deep=False)
 EPSILON = SVR().epsilon
@@ -57,7 +57,7 @@ TAKEN = {
     "ranking": ("loss",),
     "sequence": ("loss", "window"),
 }
-# Options that are called otherwise than the parameter.
+# Options with another name than the parameter.
 FLAGS = {"probability": "probabilities"}
 
 
@@ -417,7 +417,7 @@ def fit(estimator: Any, train: Part) -> float:
 
 def save(estimator: Any, path: str, scalers: Pipeline | None = None) -> None:
     """Save the model; an older file of its name survives a failure."""
-    # How many threads and what to show is this command's business, not the model's.
+    # The command decides on threads and output, not the model.
     estimator.set_params(n_jobs=None, verbose=False, warm_start=False)
     try:
         save_model(estimator if scalers is None else Pipeline([*scalers.steps, ("machine", estimator)]), path)

@@ -19,9 +19,9 @@ from slimsvm.core.quick_checks import address_of
 
 __all__ = ["CoreError", "Function", "Prepared", "Structure", "aligned_zeros", "isa", "library", "panel_of"]
 
-ROWS_PER_TILE = 48  # rows that one thread takes at least
+ROWS_PER_TILE = 48  # the fewest rows that one thread takes
 ALIGNMENT = 64  # bytes of the widest vector
-EXP2_SCALE_FLOAT32 = 0.9999998689950266  # what float32 values of 2^z are too small by, to be divided out
+EXP2_SCALE_FLOAT32 = 0.9999998689950266  # the factor by which float32 values of 2^z are too small
 
 
 @cache

@@ -27,13 +27,13 @@ from slimsvm.core.library import Field, Layout, evaluate, header_path, library, 
 from slimsvm.core.quick_checks import address_of, quick_check
 
 NEEDS_WORKSPACE = 2
-# Of calls whose arguments come in two steps: what stands for the first one, and numbers by what the first one had.
+# For calls whose arguments come in two steps: an object that stands for the first step, and numbers by its arguments.
 FIRST_STEP = -1
 steps: dict[tuple[str | None, ...], int] = {}
 step_numbers = count(1)
 
 
-# A thread keeps the workspace of its latest call that needed more than it had, if it is no larger than this.
+# A thread keeps the workspace of its largest call so far, if that is no larger than this.
 SCRATCH_BYTES = 1 << 18
 
 
@@ -147,7 +147,7 @@ def _fill_first(
         check = layout.checks.get((*key, None, *given))
         if check is None:
             check = layout.checks[(*key, None, *given)] = quick_check(layout, given, names, arguments, is_first)
-        layout.checks[key] = check  # the next call will have the same that are None
+        layout.checks[key] = check  # the next call will have None in the same places
         if check(memory, names, **arguments):
             return
     fill(layout, arguments, memory, names if is_first else dict(names))
@@ -291,7 +291,8 @@ class Function:
             check_time()
         workspace = None
         if self.has_workspace and not memory.workspace:
-            # Held here, too: a signal's handler may call the core before this call begins, and replace it.
+            # A reference is kept here, too: a signal's handler may call the core before this call begins, and replace
+            # it.
             workspace, memory.workspace, memory.n_workspace = _scratch.held
         status = self.compiled(ctypes.addressof(memory))
         if status == NEEDS_WORKSPACE and self.has_workspace:
@@ -313,7 +314,7 @@ class Prepared:
         self.memory = function.layout.memory()
         self.names: dict[str, Any] = {}
         fill_quickly(function.layout, arguments, self.memory, self.names, FIRST_STEP)
-        # What a second step may leave out, and finds known, hangs on the first one's arguments and on which are None.
+        # Which arguments a second step may omit depends on the first one's arguments and on which are None.
         self.step = steps.setdefault((function.name, *arguments, None, *self.names), next(step_numbers))
 
     def __call__(self, **arguments: Any) -> Any:

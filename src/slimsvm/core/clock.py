@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 
-# Shorter limits end a fit after an iteration, but not within this many seconds: small problems get a model.
+# Limits shorter than this end a fit only after an iteration, so that small problems get a model.
 LEAST_SECONDS = 0.5
 
 

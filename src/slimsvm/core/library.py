@@ -128,17 +128,17 @@ class Field:
     name: str
     ctype: Any
     is_array: bool = False
-    structure: str = ""  # of a pointer to another structure
+    structure: str = ""  # the structure that a pointer points to
     dtypes: tuple[np.dtype, ...] = ()
     family: str = ""  # real, raw or whole
     axes: tuple[Axis, ...] = ()
-    stride: str = ""  # field with the distance of rows
+    stride: str = ""  # the field with the distance of rows
     optional: bool = False
     is_written: bool = False
     is_returned: bool = False
     is_given: bool = True  # a scalar that the caller gives
     bounds: tuple[str, str] | None = None
-    last: str = ""  # of offsets
+    last: str = ""  # the last entry of offsets
 
 
 @dataclass
@@ -149,7 +149,7 @@ class Layout:
     fields: list[Field]
     memory: Any
     by_name: dict[str, Field]
-    # Arguments that must be given, and those that may be None; code that checks arguments, by their names.
+    # The arguments that must be given, and those that may be None; by their names, code that checks arguments.
     required: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     checks: dict[tuple[object, ...], Any] = field(default_factory=dict)

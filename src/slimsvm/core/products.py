@@ -15,8 +15,9 @@ from slimsvm import core
 Array = np.ndarray
 
 CALL_MICROSECONDS = 30_000.0
-SUM_ROWS = 512  # rows that `add_transposed` sums over at a time
-# Multiplications of one thread in a microsecond, about: of values that come from memory, and of dense products.
+SUM_ROWS = 512  # rows that `add_transposed` sums over in one piece
+# About how many multiplications one thread does in a microsecond: of values that come from memory, and in dense
+# products.
 FROM_MEMORY, DENSE = 5_000, 50_000
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from slimsvm.core.library import Field, Layout, library
 
-# Of ``flags.num`` of an array: bits of what it must be.
+# The bits that an array's ``flags.num`` must have.
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 
 

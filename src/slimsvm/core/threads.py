@@ -29,7 +29,7 @@ def _cores_by_quota(n_cores: int) -> int:
 
     Looked up once: joblib takes longer to find it than a row's scores take.
     """
-    import joblib  # here: whoever only predicts may do without
+    import joblib  # imported here: processes that only predict may do without
 
     return min(n_cores, joblib.cpu_count())
 

@@ -408,7 +408,7 @@ def _ascend_evenly(cells: list[str]) -> bool:
     if len(cells) < 2 or not all(_WHOLE.fullmatch(cell) for cell in cells):
         return False
     steps = {int(after) - int(before) for before, after in pairwise(cells)}
-    if len(cells) == 2:  # which have equal steps whatever they are
+    if len(cells) == 2:  # which have equal steps in any case
         return steps == {1} and cells[0] in ("0", "1")
     return len(steps) == 1 and steps.pop() > 0
 

@@ -142,7 +142,7 @@ def looks_like_svmlight(line: bytes) -> bool:
 
 def _parse_fast(content: bytes) -> tuple[csr_array, np.ndarray, np.ndarray]:
     """Return (X, y, qid) as scikit-learn reads them, column k of X being index k; raises one of _PARSER_ERRORS."""
-    from sklearn.datasets import load_svmlight_file  # here: it takes longer to import than all of this package
+    from sklearn.datasets import load_svmlight_file  # imported here: it takes longer than all of this package
 
     X, y, qid = load_svmlight_file(io.BytesIO(content), dtype=np.float64, zero_based=True, query_id=True)
     return csr_array(X), y, qid
@@ -248,7 +248,7 @@ def _integer(text: bytes) -> int | None:
 # Rows with at least this share of nonzeros are faster to multiply as dense ones.
 DENSE_FROM = 1 / 20
 BLOCK_BYTES, CACHE_BYTES = 1 << 24, 256_000_000
-# Columns that are allowed for while the number of features is not known.
+# The columns that are allowed for while the number of features is not known.
 MOST_FEATURES = np.iinfo(np.int32).max
 
 

@@ -297,8 +297,8 @@ def _positive(width: np.ndarray) -> np.ndarray:
 
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 
-# Files that can be had from their first source. What is downloaded is decompressed, its line ends made LF, compressed
-# again by bzip2 -9 and only then compared with the checksum, so that a page that changes its packing changes nothing.
+# Files that can be downloaded from their first source. A download is decompressed, its line ends are made LF, and it is
+# compressed again by bzip2 -9 before it is compared with the checksum: another packing of the same data is no change.
 URLS = {
     "a9a.bz2": f"{_LIBSVM}/binary/a9a",
     "a9a.t.bz2": f"{_LIBSVM}/binary/a9a.t",

@@ -118,7 +118,7 @@ def read_table(
             raise DataError(f"{name}: target={asked.target!r} does not apply to LIBSVM text: labels begin the line")
         else:
             X, y, qid = parse_svmlight(content, name, _n_features(asked), zero_based, query_id)
-            if not query_id:  # which go with numbers
+            if not query_id:  # queries come with labels that are numbers
                 tokens = label_tokens(content)
                 y = labels_of_rows(y, set(tokens), lambda: tokens, name)
             found = Table(X, y, qid=qid)
@@ -346,7 +346,7 @@ def hash_columns(columns: Array, n_features: int = 1 << 18) -> csr_array:
     csr_array of shape (n_rows, n_features), float32
         Rows of length 1.
     """
-    from sklearn.feature_extraction import FeatureHasher  # here: it takes longer to import than all of this package
+    from sklearn.feature_extraction import FeatureHasher  # imported here: it takes longer than all of this package
 
     words, where = np.unique(columns[:, 0], return_inverse=True)
     hasher = FeatureHasher(n_features=n_features, input_type="string", dtype=np.float32)

@@ -61,13 +61,13 @@ from slimsvm.solvers import Exact
 
 Array = np.ndarray
 
-# The limit on vectors is lifted if the SVM of few vectors errs more than the subsets' SVMs by more than this.
+# The limit on vectors is lifted if the SVM of few vectors has this many more errors than the subsets' SVMs, as a share.
 MOST_LOST = 0.01
-# κ of the paper, which then decides over the rows.
+# κ of the paper, which then decides on the rows.
 PAPERS_VARIANCES = 1.0
-# Of a time limit, the shares that are over once there are vectors, and once C is chosen.
+# The shares of a time limit that are over once there are vectors, and once C is chosen.
 VECTORS_SHARE, CHOICE_SHARE = 0.7, 0.85
-# Of the values of C whose SVMs have at most AS_FEW times the fewest vectors the lowest is taken: a higher one only fits
+# Among values of C whose SVMs have at most AS_FEW times the fewest vectors the lowest is taken: a higher one only fits
 # more closely.
 AS_FEW = 1.1
 
@@ -191,7 +191,7 @@ class CrossTrainer(Solver):
         """
         begun, rng, clock = time.perf_counter(), problem.generator(), Clock(problem.max_seconds)
         with no_limit(), warnings.catch_warnings():
-            # Each SVM would warn; what is left out for want of time is said once, at the end.
+            # Each SVM would warn. One warning at the end says what was left out for lack of time.
             warnings.filterwarnings("ignore", ".*time limit", ConvergenceWarning)
             edited = self.edit(problem, rng, clock)
             fit = self._last(problem, edited, rng, clock, tuple(callbacks)) if self.second_stage else None
@@ -239,7 +239,7 @@ class CrossTrainer(Solver):
         returned = self._put_back(labels, mean - variances * variance, sure, kept)
         kept[returned] = True
         for sign in (-1, 1):
-            # A class that would be lost whole keeps the row that is furthest on its side.
+            # A class that would be lost as a whole keeps the row farthest on its side.
             own = parts.training[labels[parts.training] == sign]
             if not kept[own].any():
                 kept[own[np.argmax(mean[own])]] = True
@@ -344,7 +344,7 @@ class CrossTrainer(Solver):
                 break
             begun = time.perf_counter()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the SVM that is kept says so itself
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the SVM that is kept warns itself
                 fits = [train_at(C) for _, train_at in judges]
             pairs = list(zip(fits, parts, strict=True))
             try:

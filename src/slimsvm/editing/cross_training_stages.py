@@ -45,26 +45,27 @@ from slimsvm.solvers.low_rank import LowRankState
 
 Array = np.ndarray
 
-# Least number of rows in a subset whose size is not given; half of all rows if that is more.
+# The fewest rows in a subset whose size is not given; half of all rows if that is more.
 LEAST_SIZE = 1000
-# Share of a class that some SVM has not seen, below which only the validation rows judge.
+# C is chosen on rows that some SVM has not seen, if these are at least this share of each class, otherwise on the
+# validation rows alone.
 LEAST_UNSEEN = 0.75
-# Rows a class must have at least: two to learn from and one to validate by.
+# The fewest rows of a class: two for training and one for validation.
 MIN_ROWS = 3
-# Standard errors by which a threshold has to be better than none, and a C than one with fewer vectors, unless the
-# user says otherwise: they are the best of many.
+# By this many standard errors a threshold must be better than none, and a C better than one with fewer vectors, unless
+# the user says otherwise: both are the best of many.
 SURE = 2.0
-# Rows scored at a time.
+# The rows that are scored together.
 BLOCK = 1 << 16
-# Of a time limit, the share of the first stage. A C that it does not suffice for is not tried.
+# The share of a time limit for the first stage. A C that does not finish in it is not tried.
 FIRST_SHARE = 0.5
-# A given number of vectors: the first sample has this share of it in rows.
+# The first sample has this many rows per vector, if their number is given.
 SAMPLE_SHARE = 0.25
-# Most rows that come in one round, as a share of the vectors there are.
+# The most rows that are added in one round, as a share of the vectors so far.
 GROWTH = 0.3
-# Rows below these margins come, below a later one only where there are none below those before it.
+# Rows below these margins are added; those below a later margin only if there are none below earlier ones.
 COMING = 0.0, 0.5, 1.0
-# The rounds end within this share of the limit.
+# The rounds end when the number of vectors is this near to the limit, as a share.
 NEAR = 0.02
 MOST_ROUNDS = 100
 
@@ -291,11 +292,11 @@ def train_on_subsets(
         trials.append({"C": value, "error": error, "n_basis": vectors, "seconds": time.perf_counter() - begun})
         if chosen is None or wrong.sum() < least.sum():
             least = wrong
-        # What is no more than chance is no reason to go on: at a high C overlapping classes take very long.
+        # A gain within chance is no reason to go on: at a high C overlapping classes take very long.
         has_gained = chosen is None or is_worse(gained, wrong)
         gained = wrong if has_gained else gained
         along_C.judge(has_gained)
-        # The highest of values that err alike: its SVMs tell right from wrong most clearly.
+        # Take the highest of values with similar errors: its SVMs separate right from wrong most clearly.
         if chosen is None or not is_worse(wrong, least, deviations):
             chosen = value, models, fits, margins
     assert chosen is not None
@@ -314,7 +315,7 @@ def _rows_that_judge(parts: Split, labels: Array) -> tuple[Array, Array]:
         mask[index] = False
     judging: Array = np.asarray(unseen.any(axis=0))
     if len(parts.validating) and min(judging[labels == sign].mean() for sign in (-1, 1)) < LEAST_UNSEEN:
-        # Subsets have nearly all rows of the smaller class: without them the larger class alone would judge.
+        # The subsets have nearly all rows of the smaller class: without these the larger class alone would judge.
         judging = np.isin(np.arange(len(labels)), parts.validating)
     return unseen, judging
 
@@ -430,7 +431,7 @@ class Spanned:
 
     def __init__(self, problem: Problem, index: Array, found: Found, clock: Clock, verbose: int = 0):
         part, self.index, self.clock = replace(some_rows(problem, index), verbose=verbose), index, clock
-        # Few rows are not solved to rounding as elsewhere: the threshold moves afterwards, for many values of C.
+        # Few rows are not solved to rounding here: the threshold changes afterwards, for many values of C.
         self.part = replace(part, precision="float64") if part.is_small else part
         rows, n_basis = found.basis_rows, found.basis.shape[0]
         dtype = np.dtype(self.part.bind().dtype).name

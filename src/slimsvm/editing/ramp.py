@@ -37,7 +37,7 @@ from slimsvm.solvers import Exact
 
 Array = np.ndarray
 
-# The objective has stopped falling when a step lowers it by less than this share.
+# The objective has converged when a step lowers it by less than this share.
 STALL = 1e-6
 MAX_STEPS = 100
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from slimsvm.kernels.term_points import TermPoints
 
 FAMILIES: dict[str, type[ShiftInvariant]] = {kernel.name: kernel for kernel in shift_invariant.KERNELS}
-# Columns of rows: all of them cost time and memory, those that are 0 in a sparse row, too. Chosen, not measured.
+# The most columns of rows: every column costs time and memory, even if a sparse row has 0 there. Chosen, not measured.
 MOST_FEATURES = 1 << 14
 
 

@@ -18,20 +18,20 @@ from slimsvm.core.clock import check_time
 from slimsvm.kernels.kernel_form import Folding
 from slimsvm.rows import Rows, as_rows, in_pieces, is_sparse
 
-# Rows, evenly spaced, that tell whether a mean is near any of them, and that a median is of where it is not.
+# The evenly spaced rows that show whether a mean is near any of them; if it is not, their median is taken.
 LOOKED_AT, MEDIAN_OF = 64, 1024
-# Exponents about the mean from which on it is doubted, and how much farther than half of the rows it is from the median
-# where it is not taken.
+# A mean is doubted if exponents about it reach the first number. The median replaces it if the mean is farther from it
+# than FARTHER times the distance of half of the rows.
 DOUBTED, FARTHER = 50.0, 100.0
-# The share of rows, those at the median itself left out, whose distance from it FARTHER is multiplied with.
+# The share of rows (without those at the median itself) whose distance from the median is multiplied by FARTHER.
 MOST = 0.75
-# Numbers of rows that are looked at together.
+# The number of rows' values that are processed together.
 BLOCK_VALUES = 1 << 20
-# Half the exponent of a row about the centre from which on values are computed about another one: float64 then holds
-# exponents to 4e-6, float32 to 0.06; and how many such centres there are at most.
+# From this half exponent about the centre on, kernel values are computed about another centre: float64 then holds
+# exponents to 4e-6, float32 to 0.06. The second number is the most such centres.
 FAR = {np.dtype(np.float32): 2.0**20, np.dtype(np.float64): 2.0**34}
 MOST_CENTRES = 256
-# Differences of features that are computed at a time.
+# Differences of features that are computed together.
 DIFFERENCES = 1 << 18
 
 
@@ -98,7 +98,7 @@ def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
     """Return the mean of dense rows, or the median of some if the mean is far from nearly all."""
     if not rows.n_rows:
         return mean
-    some: Any = rows.take(np.zeros(1, np.int64), np.float64)  # as a rule the first row says it
+    some: Any = rows.take(np.zeros(1, np.int64), np.float64)  # usually the first row decides
     if are_near(folding, some, mean):
         return mean
     some = rows.take(_spaced(rows.n_rows, LOOKED_AT), np.float64)
@@ -117,7 +117,7 @@ def centre_of_basis(folding: Folding | None, X: Any, Z: Any) -> np.ndarray:
         return np.zeros(X.shape[1])
     points = np.asarray(Z, np.float64)
     mean = points.sum(axis=0) / len(points)
-    # As a rule the first vector says that the mean will do.
+    # Usually the first vector shows that the mean will do.
     return mean if are_near(folding, points[:1], mean) else centre_of(folding, as_rows(Z), mean)
 
 

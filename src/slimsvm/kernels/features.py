@@ -13,9 +13,9 @@ from slimsvm.core.threads import resolve_n_jobs
 from slimsvm.lazy import made_once
 from slimsvm.rows import Rows, as_rows
 
-# Bytes of a block of dense rows that are converted, and weights of the features that are summed up at a time.
+# The bytes of a block of dense rows that is converted, and the weights of features that are summed together.
 BLOCK_BYTES, GATHERED = 1 << 24, 1 << 16
-# Multiplications of one thread in a microsecond, about: of stored numbers with the weights of their features.
+# About how many stored numbers one thread multiplies with the weights of their features in a microsecond.
 STORED_PER_MICROSECOND = 1_000
 
 

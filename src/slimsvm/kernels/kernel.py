@@ -69,14 +69,14 @@ def check_degree(degree: Any) -> int:
         whole = False
     if not whole or degree < 1:
         raise ValueError(f"degree must be an integer of at least 1, got {degree!r}")
-    if degree > 1000:  # a power takes one product for each degree
+    if degree > 1000:  # a power takes one product per degree
         raise ValueError(f"degree must be at most 1000, got {degree!r}")
     return int(degree)
 
 
-NORM_ROWS = 1 << 12  # rows whose norms are computed at a time
+NORM_ROWS = 1 << 12  # rows whose norms are computed together
 
-DIAGONAL_BLOCK = 16  # rows per call of `block` when only it is known: few calls against little work thrown away
+DIAGONAL_BLOCK = 16  # rows per call of `block` if there is nothing else: few calls, little work thrown away
 
 
 class Kernel(ABC):
@@ -132,7 +132,7 @@ class Kernel(ABC):
     is_gaussian: ClassVar[bool] = False
     is_inner_product: ClassVar[bool] = True
     form: ClassVar[str | None] = None
-    gamma: Any  # of kernels that have one
+    gamma: Any  # the gamma of kernels that have one
     degree: int
     coef0: float
 
@@ -358,5 +358,5 @@ def squared_norms(X: Any) -> np.ndarray:
     if is_sparse(X):
         X = as_csr(X).astype(np.float64)
         return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
-    X = np.ascontiguousarray(X, np.float64)  # one order of summation for every memory order
+    X = np.ascontiguousarray(X, np.float64)  # so that every memory order has one order of summation
     return np.einsum("ij,ij->i", X, X)

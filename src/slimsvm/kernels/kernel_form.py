@@ -31,7 +31,7 @@ class Functions(Protocol):
         """Return z^degree."""
 
 
-# `Functions` of arrays.
+# `Functions` for arrays.
 NUMPY: Any = SimpleNamespace(exp=np.exp, sqrt=lambda z: np.sqrt(np.maximum(z, 0.0)), tanh=np.tanh, power=operator.pow)
 
 

@@ -35,9 +35,9 @@ from slimsvm.kernels.operands import (
 from slimsvm.lazy import made_once
 from slimsvm.rows import DenseRows, Rows, as_rows, keep_sums, sums_of
 
-BLOCK_BYTES = 1 << 22  # a block of raw rows folded at a time
+BLOCK_BYTES = 1 << 22  # bytes of raw rows that are folded together
 MEMORY_LIMIT = 1 << 30
-# All rows are known to lie within a radius where a box about them reaches this share of it: folded rows are rounded.
+# All rows lie within a radius if a box about them reaches this share of it: folded rows are rounded.
 BOX_SHARE = 0.99
 
 RowChoice = tuple[int, int] | np.ndarray | None
@@ -140,7 +140,7 @@ class KernelRows(Sized):
             centre = np.zeros(self.n_features)
         self.centre = self._centre() if centre is None else np.asarray(centre, np.float64)
         self._kept: FoldedRows | None = None
-        self._folders: list[DenseFolder] = []  # not in use
+        self._folders: list[DenseFolder] = []  # folders that are not in use
         if self._folding is not None and self.rows.in_memory and self._folded_bytes() <= memory_limit:
             self._kept = self._folded(Selection(self.n_rows))
 
@@ -199,7 +199,7 @@ class KernelRows(Sized):
             if self._folding is not None and self._folding.norms:
                 if self._kept is not None:
                     farthest = _farthest(self._kept)
-                else:  # part by part, since rows may lie elsewhere
+                else:  # part by part, since rows may be in other processes
                     farthest = max(self.rows.map(partial(_farthest_of, self.kernel, self.dtype, self.centre)))
                 self._radius = farthest * self._folding.steepness
         return self._radius
@@ -293,7 +293,7 @@ class KernelRows(Sized):
                     own = (points.far >= lo) & (points.far < hi)
                     of_points = coef[points.far[own]]
                     for row, own_change in zip(far, np.ascontiguousarray(change[:, own]), strict=True):
-                        # Each row alone has the same bits in any company.
+                        # A row's scores have the same bits in any batch.
                         part[row, s] += (own_change @ of_points).astype(self.dtype)
 
         self._for_parts(choice, k, sum_up)
@@ -304,7 +304,7 @@ class KernelRows(Sized):
         n, choice = self._choice(rows)
         out = _result(out, (n, points.k), self.dtype)
         if self._kept is not None and not len(points.far) and n * points.k * self.value_work <= self.sizes.call_work:
-            self._kept.block(choice, points, out, self.n_jobs)  # in one call, as small fits ask for it again and again
+            self._kept.block(choice, points, out, self.n_jobs)  # small fits ask for it again and again
             self.counter.add(n * points.k)
             return out
 
@@ -368,7 +368,7 @@ class KernelRows(Sized):
 
     def _mean(self) -> np.ndarray:
         sums = self.rows.column_sums
-        if sums is None:  # in memory the radius costs less than the box
+        if sums is None:  # for rows in memory the radius costs less than the box
             work = partial(sums_of, max_rows=self._block_rows, has_box=not self.rows.in_memory)
             sums = keep_sums(self.rows, self.rows.map(work))
         self._box = sums.box
@@ -382,7 +382,7 @@ class KernelRows(Sized):
             index = np.require(index, np.int64, ["C", "W", "A"])
         if index.ndim != 1:
             raise ValueError(f"an index of rows must be 1-D, got shape {index.shape}")
-        if index.size and not index.view(np.uint64).max() < self.n_rows:  # those below 0 are the largest
+        if index.size and not index.view(np.uint64).max() < self.n_rows:  # negative numbers become the largest
             raise IndexError(f"row indices must be in 0..{self.n_rows - 1}, got {index.min()}..{index.max()}")
         return index
 
@@ -430,7 +430,7 @@ class KernelRows(Sized):
         n_rows = max(1, n_rows // tile) * tile
         for start, part in [(0, choice)] if 0 < choice.n <= n_rows else self._cut(choice, n_rows):
             if self._kept is not None:
-                function(self._kept, start, part, self.n_jobs)  # a call of the core looks at the clock itself
+                function(self._kept, start, part, self.n_jobs)  # a call of the core checks the time limit itself
             else:
                 check_time()
                 self._for_operands(part, start, n_points, function)
@@ -457,7 +457,7 @@ class KernelRows(Sized):
         """Fold dense rows in passing: every thread folds as many as its cache holds, and continues with these."""
         is_little = choice.n * n_points * (self.n_features + 16) < self.sizes.small_work
         n_jobs = 1 if is_little else self.n_jobs
-        n_parts = 1 if n_jobs == 1 else 2 * n_jobs  # at least: each costs about as much Python as 100 rows
+        n_parts = 1 if n_jobs == 1 else 2 * n_jobs  # each part costs about as much Python as 100 rows
         row_bytes, tile = self.dtype.itemsize * max(1, self.n_features), self.sizes.tile_rows
         step = max(1, -(-min(self.sizes.folded_bytes // row_bytes, -(-choice.n // n_parts)) // tile)) * tile
         parts = self._cut(choice, step)
@@ -466,7 +466,7 @@ class KernelRows(Sized):
         read = None if self.rows.has_random_access else self._raw(choice)
 
         def work(lo: int, hi: int) -> None:
-            folder = self._folder(folding, n_rows)  # one for each thread that is here
+            folder = self._folder(folding, n_rows)  # one for each thread at work
             for at, part in parts[lo:hi]:
                 folder.add(self._raw(part) if read is None else read[at : at + part.n], 0)
                 function(folder.operand(part.n), start + at, Selection(part.n), 1)

@@ -36,29 +36,30 @@ from slimsvm.kernels.kernel_form import Folding, Selection
 from slimsvm.lazy import made_once
 from slimsvm.rows import Block, is_sparse
 
-WORK_PER_MICROSECOND = 40_000  # multiply-adds of one thread, about
-CALL_THREADS = 4  # that a call has so much work for each of
-# Multiply-adds that take as long as the map of a kernel value and a place in memory that is new, and as one of sparse
-# rows: 10 where vectors are dense by feature, 200 where each feature has a list of its vectors.
+WORK_PER_MICROSECOND = 40_000  # about how many multiply-adds one thread does
+CALL_THREADS = 4  # a call has this much work for each of its threads
+# The multiply-adds that take as long as mapping a kernel value into new memory, and, for sparse rows, as one of theirs:
+# 10 if vectors are dense by feature, 200 if each feature has a list of its vectors.
 MAP_WORK, SPARSE_WORK = 48, 64
-DENSE_ENOUGH = 1 / 16  # of the features that matter: above it, dense points on CSR rows are faster than sparse ones
+DENSE_ENOUGH = 1 / 16  # the share of nonzero entries above which dense points on CSR rows are faster than sparse ones
 FOLD_NUMBERS = 1 << 24  # numbers folded in one compiled call, some 10 ms
-DENSE_BYTES = 1 << 28  # that sparse points may take when made dense for CSR rows
+DENSE_BYTES = 1 << 28  # the most bytes of sparse points made dense for CSR rows
 
 
 @dataclass(frozen=True)
 class RowSizes:
     """Settings of how many rows are processed together. Chosen, not measured."""
 
-    # Multiply-adds that take about as long as it does to have another thread help.
+    # The multiply-adds that take about as long as waking another thread.
     small_work: int = 4_000_000
-    # Multiply-adds in one compiled call, 5 to 30 ms of one core: Ctrl-C is heard between two, and the clock looked at.
+    # The multiply-adds in one compiled call, 5 to 30 ms of one core: Ctrl-C and the time limit are checked between
+    # calls.
     call_work: int = 1 << 28
-    # Bytes of folded dense rows that a thread makes and uses up at a time.
+    # The bytes of folded dense rows that a thread makes and uses up in one piece.
     folded_bytes: int = 1 << 20
-    # Rows that a thread takes at least.
+    # The fewest rows that a thread takes.
     tile_rows: int = ROWS_PER_TILE
-    # Bytes of folded vectors up to which they are folded at once, and not part by part by several threads.
+    # Up to this many bytes, vectors are folded in one piece, not part by part in several threads.
     few_bytes: int = 1 << 20
 
 
@@ -120,7 +121,7 @@ class FoldedRows(Operand):
 
     def __init__(self, folding: Folding, rows: core.Structure):
         self.folding, self.rows = folding, rows
-        self._width = rows.n_features + 16  # multiply-adds of a kernel value, about
+        self._width = rows.n_features + 16  # about the multiply-adds of a kernel value
 
     def scores(
         self, rows: Selection, points: Points, coef: np.ndarray, segments: np.ndarray, out: np.ndarray, n_jobs: int
@@ -250,11 +251,11 @@ class RawScorer(Sized):
 
     def _run(self, raw: np.ndarray, n_jobs: int | None, results: dict[str, np.ndarray], **others: Any) -> int:
         n, work = len(raw), len(raw) * self._row_work
-        if work < self.sizes.small_work:  # little of Python on the way of a single row
+        if work < self.sizes.small_work:  # few Python calls for a single row
             others |= results
             return self._call(raw=raw, n_threads=1, microseconds=work / WORK_PER_MICROSECOND, **others) if n else 0
         threads = resolve_n_jobs(n_jobs)
-        # Threads wait for each other at the end of every call: more rows at a time for several of them.
+        # Threads wait for each other at the end of every call, so several threads get more rows per call.
         step = max(ROWS_PER_TILE, min(threads, CALL_THREADS) * self.sizes.call_work // self._row_work)
         n_far = 0
         for lo in range(0, n, step):

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from slimsvm.kernels.additive import Additive
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-# Multiply-adds that take as long as the map of a term, about.
+# About the multiply-adds that take as long as the map of a term.
 MAP_WORK = 24
-# Numbers of sparse rows or points that are made dense at a time.
+# The numbers of sparse rows or points that are made dense together.
 DENSE_NUMBERS = 1 << 20
 # Folded points beyond this are compared in float64: float32 would lose digits of differences. Chosen, not measured.
 FAR = 1024.0
-# Folded numbers are cut at this: differences are then finite.
+# Folded numbers are cut at this, so that differences are finite.
 LARGEST = {SINGLE: 1e18, DOUBLE: 1e150}
 
 

@@ -33,7 +33,7 @@ from slimsvm.parts.rounding import warn_of_doubt
 
 Array = np.ndarray
 
-# Cuts go on until no more than this share of the objective is open.
+# Cuts are added until the gap is no more than this share of the objective.
 GAP = 5e-4
 ASCENTS: dict[str, type[DualAscent]] = {"rows": BoxAscent, "classes": ClassAscent, "residuals": ResidualAscent}
 
@@ -100,7 +100,7 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
             bound, n_passes, evals = _bound_by_ascent(problem, model, scores, objective, end)
         else:
             bound, n_passes, evals = _bound_by_cuts(problem, model, scores, objective, end)
-    bound = min(bound, objective)  # where the two cross, rounding is all there is between them
+    bound = min(bound, objective)  # rounding can make them cross
     return Certificate(objective, bound, n_passes, evals, time.perf_counter() - begun)
 
 

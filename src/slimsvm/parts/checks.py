@@ -15,9 +15,9 @@ from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import GAP_ROUNDING
 from slimsvm.rows import is_sparse
 
-# A relative tolerance is one of the objective, or of this many times what the fit has gained over the model that is 0
-# everywhere, if that is less: where all there is to gain is a small share of the objective (rare classes under a loss
-# over all rows), the model that is 0 would be within the tolerance. No less than NO_LESS of the objective is asked for.
+# A relative tolerance is a share of the objective, or of GAINS times the gain over the zero model if that is less.
+# Otherwise the zero model would be within the tolerance if little can be gained (rare classes under a loss over all
+# rows). The share of the objective is never below NO_LESS.
 GAINS, NO_LESS = 10.0, 1e-5
 
 

@@ -30,15 +30,15 @@ Array = np.ndarray
 # the features; none below MIN_FEATURES features (docs/experiments/subspace_pursuit.md, "Principal directions instead of
 # the whole space").
 DIRECTIONS, VECTORS_PER_DIRECTION, SHARE, MIN_FEATURES = 64, 16, 1 / 6, 192
-# Least share of the rows' variance that the directions must hold. Most of it, times γ, that they may leave: where
-# vectors can come no nearer to rows, kernel values vanish. Chosen, not measured, as are the next four.
+# The least share of the rows' variance that the directions must hold, and the most of it, times γ, that they may leave:
+# kernel values vanish if vectors cannot come near to rows. Chosen, not measured, as are the next four.
 LEAST_HELD, MOST_LEFT = 0.8, 0.5
-# Rows that directions are found from, by one power iteration: SAMPLE_ROWS, or ROWS_PER_DIRECTION for each if that is
-# more.
+# The rows from which directions are found, by one power iteration: SAMPLE_ROWS, or ROWS_PER_DIRECTION per direction if
+# that is more.
 SAMPLE_ROWS, ROWS_PER_DIRECTION = 1024, 4
-# Rows turned at a time where they are not kept folded.
+# Rows that are projected together if they are not kept folded.
 BLOCK_ROWS = 1 << 14
-# Share of the memory limit that the rows seen along directions may take, as they are and folded together.
+# The share of the memory limit that projected rows may take, as they are and folded together.
 MEMORY_SHARE = 1 / 4
 # Folded rows are features times √γ times FOLDED_SCALE. Rows too far from c for the kernel's type get r = OUT_OF_SIGHT.
 FOLDED_SCALE, OUT_OF_SIGHT = np.sqrt(2.0 * LOG2_E), 2000.0

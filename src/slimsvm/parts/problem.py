@@ -26,13 +26,13 @@ Settings = TypeVar("Settings")
 # for either, and a tol above the default is obeyed.
 SMALL_N, SMALL_BASIS = 2000, 500
 SMALL_TOLERANCE, NEARLY_TOLERANCE, DEFAULT_TOL = 1e-10, 1e-3, 1e-3
-# Beyond this γ·max‖x − mean‖² float32 kernel values lose more than three digits.
+# From this γ·max‖x − mean‖² on float32 kernel values lose more than three digits.
 MAX_FLOAT32_RADIUS = 500.0
-# Kernel values above this are computed in float64 under precision="auto". Those that a type cannot work with: float32
-# holds 3e38, and sums are to have room.
+# Kernel values above this are computed in float64 under precision="auto". MAX_VALUE are the largest values that a type
+# works with: float32 holds 3e38, and sums need room.
 MAX_FLOAT32_VALUE = 1e15
-# And where they are so many times squared distances: a few rows are far from the origin, or all, on one side. Distances
-# are those of how many rows.
+# Float64 is used, too, if kernel values are this many times squared distances: a few rows are far from the origin, or
+# all are on one side of it. OFFSET_ROWS rows give the distances.
 MAX_FLOAT32_OFFSET, OFFSET_ROWS = 1e4, 64
 MAX_VALUE = {"float32": 1e30, "float64": 1e150}
 # (C · sum of weights)² · largest kernel value, which no norm and no loss is above.
@@ -89,7 +89,7 @@ class Room:
         n_bytes = prod(shape) * dtype.itemsize
         if n_bytes > len(self._bytes):
             self._bytes = np.empty(0, np.uint8)
-            self._bytes = np.empty(2 * n_bytes, np.uint8)  # what is not written to takes no memory
+            self._bytes = np.empty(2 * n_bytes, np.uint8)  # memory that is never written to is never provided
         found: Array = self._bytes[:n_bytes].view(dtype).reshape(shape)
         return found
 

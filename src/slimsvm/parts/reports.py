@@ -23,9 +23,9 @@ from slimsvm.tasks import losses
 
 Array = np.ndarray
 
-# Kernel values of the basis vectors among themselves that are computed at a time for ‖w‖²: some 20 ms.
+# Kernel values among basis vectors that are computed together for ‖w‖²: some 20 ms.
 NORM_PIECE = 1 << 22
-# Rows that are scored at a time.
+# Rows that are scored together.
 SCORED_ROWS = 1 << 16
 
 
@@ -72,12 +72,11 @@ def float64_objective(problem: Any, model: KernelExpansion, scores: Array | None
 
 Told = TypeVar("Told")
 
-# Chosen, not measured.
-# Where float64 values of the kernel change the dual value by more than this share of the objective, the float32 ones of
-# a fit were too coarse for its model, too; by more than a hundredth of that, for the digits of its objective.
+# Chosen, not measured. If float64 kernel values change the dual value by more than this share of the objective, float32
+# ones were too coarse for the fit's model, too; if by more than a hundredth of that, for the digits of its objective.
 TOO_COARSE = 1e-3
-# Gaps, as shares of the objective, that are rounding errors of the kernel values; objectives below the share NOTHING
-# of C₁ are rounding errors themselves.
+# Gaps up to these shares of the objective are rounding errors of the kernel values; objectives below NOTHING times C₁
+# are rounding errors themselves.
 GAP_ROUNDING, NOTHING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}, 1e-6
 # Gaps up to this share of the objective have a status of their own, but no warning.
 GAP_WORTH_SAYING = 0.01
@@ -87,7 +86,7 @@ GAP_WORTH_SAYING = 0.01
 class ReportSettings:
     """Limits of the report of a fit that was cut short. Chosen, not measured."""
 
-    # Multiply-adds, and of max_seconds, at their end, the share, if that is more.
+    # The most multiply-adds at the end of a fit that was cut short, or this share of max_seconds if that is more.
     work: int = 1 << 32
     share: float = 0.05
 
@@ -209,7 +208,7 @@ def sure_bound(run: Run, bound: float, anew: bool = True, is_cut_short: bool = F
         return bound, 0.0
     change = abs(bound - sure)
     sure = min(bound, sure)
-    if bound >= 0:  # no loss is below 0, nor is any objective
+    if bound >= 0:  # neither a loss nor an objective is below 0
         sure = max(sure, 0.0)
     return sure, change
 

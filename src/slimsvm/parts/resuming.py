@@ -13,9 +13,9 @@ from slimsvm.parts.problem import Problem
 from slimsvm.rows import Rows, is_sparse
 
 GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-# Rows that are compared with those of the fit that was cut off.
+# The number of first rows that are compared with those of the fit that was cut off.
 COMPARED_ROWS = 1000
-# What is compared by digests of it.
+# The parts that are compared by their digests.
 DIGESTS = ("rows", "labels", "weights")
 PLAIN = (str, int, float, bool, type(None))
 

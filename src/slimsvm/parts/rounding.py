@@ -30,21 +30,21 @@ from slimsvm.rows import as_rows, is_sparse
 
 Array = np.ndarray
 
-# Rows that are the second of a pair at a time where pairs are summed up, and rows whose features are.
+# Sums over pairs take this many rows as the second of a pair together; sums over features take this many rows.
 AT_A_TIME, FEATURES_OF = 512, 1024
-# A fit that was cut short takes no more multiply-adds than this for its bound: a tenth of a second.
+# The bound of a fit that was cut short takes no more multiply-adds than this: a tenth of a second.
 CUT_SHORT_WORK = 1 << 32
-# A float64 sum of which no greater share is in doubt is not summed up anew: steps on the way to it, each of which
-# rounds, count as this many sums.
+# A float64 sum is not computed again if at most this share of it is in doubt. Its updates, each of which rounds, count
+# as this many sums.
 LITTLE, ON_THE_WAY = 1e-6, 4.0
-# Products of a sum that go to one lane, and operations beside them.
+# The number of products of a sum that one lane adds up, and of operations beside them.
 LANES, OTHERS = 8, 4
-# A warning says so where rounding takes more of a bound than this share of the objective.
+# A warning is given if rounding lowers a bound by more than this share of the objective.
 WORTH_SAYING = 0.01
 ROWS_AT_ONCE = 1 << 12
-# Exponents of rows that are kept folded, in float32, are short of the true ones by less than this.
+# The exponents of rows kept folded in float32 differ from the true ones by less than this.
 AS_KEPT = 1.0 + 1e-5
-# Of rows that are folded: beyond it values are taken about other centres.
+# Values of folded rows beyond this are computed about other centres.
 LARGEST_EXPONENT = 2.0 * FAR[np.dtype(np.float64)]
 
 

@@ -23,7 +23,7 @@ from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.rows import as_rows
 from slimsvm.rows.columns import advice_to_scale
 
-# Rows or examples that a model is made of where there was no time to look at all.
+# The number of rows or examples of a model for which there was no time to read all rows.
 FEW_EXAMPLES = 500
 
 Callback = Callable[[dict[str, Any]], Any]
@@ -90,7 +90,7 @@ class Solver(BaseEstimator):
                 if isinstance(callback, Watcher):
                     callback.watch(run)
             status, history = iterate(run, problem, begun, callbacks, type(self).__name__)
-            with no_limit():  # little is left to do where the time is over
+            with no_limit():  # the time limit is over, and little is left to do
                 fit = finite(run.finish(status, history), problem, self.final_objective)
                 if not problem.to_compare:
                     fit = surely(fit, run, may_go_on=problem.precision == "auto")

@@ -17,8 +17,8 @@ from slimsvm.parts.progress import one_by_one
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Solver
 
-# Chosen, not measured. One value in vain is too few: at the lowest C a model that calls all rows the larger class may
-# seem good.
+# Chosen, not measured. A single value that does not help is too few: at the lowest C a model that calls all rows the
+# larger class may seem good.
 VALUES_OF_C, PATIENCE = (0.1, 1.0, 10.0, 100.0, 1000.0), 2
 
 

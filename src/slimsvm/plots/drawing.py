@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 Array = np.ndarray
 
-# What the docstrings of all displays say.
+# Parameters that the docstrings of all displays share.
 DRAWING = """
 Parameters
 ----------

@@ -14,11 +14,11 @@ from slimsvm.sparse_parts import check_sparse
 
 Block = np.ndarray | sp.csr_array
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
-# Sparse rows of more features than this are text and the like: moving dense vectors among them costs too much.
+# Sparse rows of more features than this are text and the like: optimising dense vectors among them costs too much.
 MAX_SPARSE_FEATURES = 1000
-# Rows of a part: sums over all rows are made part by part and added in order, wherever parts are worked on.
+# The rows of a part: sums over all rows are made part by part and added in order, wherever parts are processed.
 PASS_ROWS = 1 << 18
-# Values that are looked at at a time, whether they are finite.
+# The values that are checked together for being finite.
 CHECKED_VALUES = 1 << 20
 
 
@@ -236,7 +236,7 @@ def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
         look_at_map(X)
         block = X[lo : lo + step]
         with np.errstate(over="ignore", invalid="ignore"):
-            total = block.sum()  # finite only if all values are; a sum of large ones may be infinite all the same
+            total = block.sum()  # a sum of large finite values may be infinite
         if not np.isfinite(total) and not np.isfinite(block).all():
             row, column = np.argwhere(~np.isfinite(block))[0]
             return lo + int(row), int(column), block[row, column]
@@ -328,7 +328,7 @@ def look_at_map(X: np.ndarray) -> None:
         return
     try:
         size = found.size()
-    except (OSError, ValueError):  # there is no file, or nobody knows which
+    except (OSError, ValueError):  # there is no file, or it is not known
         return
     if size < len(found):
         raise ValueError(

@@ -15,8 +15,8 @@ from slimsvm.rows.arrays import in_pieces
 from slimsvm.rows.files import Stamp
 from slimsvm.rows.labels import Labelled
 
-# Columns are put side by side in tiles that the processor's cache holds. TILES_READ tiles of Parquet are decoded at
-# once: this takes as long as a whole row group, and a fraction of its memory.
+# Columns are copied side by side in tiles that the processor's cache holds. TILES_READ tiles of Parquet are decoded
+# together: this takes as long as a whole row group, and a fraction of its memory.
 TILE_VALUES, TILES_READ = 1 << 17, 4
 
 
@@ -75,7 +75,7 @@ def _read_group(stamp: Stamp, i: int, n_groups: int, n_rows: int, columns: list[
         for batch in file.iter_batches(size, row_groups=[i], columns=columns, use_threads=False):
             n_read += batch.num_rows
             yield batch
-    if n_read == n_rows:  # others are noticed by who asked for these
+    if n_read == n_rows:  # the caller notices other numbers
         stamp.check()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from slimsvm.core.threads import renew_lock_after_fork
 from slimsvm.rows.arrays import Rows
 
-# No block.
+# There is no block.
 NONE: tuple[int, Rows | None] = -2, None
 
 
@@ -50,7 +50,7 @@ class BlockStore:
             elif block is None:
                 block = self._last[1] if i == last else None
             if block is None:
-                self._before = NONE  # gone before another is made
+                self._before = NONE  # freed before another is made
                 block = self._awaited(i) or self._make(i)
                 self._keep(i, block)
             self._use(i, block)
@@ -105,7 +105,7 @@ class _Ahead:
     def _work(self) -> None:
         try:
             self._made = self._make(self.i)
-        except Exception:  # whoever asks for the block meets it again
+        except Exception:  # the caller that needs the block meets the error again
             self._made = None
 
     def wait(self) -> Rows | None:

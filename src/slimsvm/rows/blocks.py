@@ -330,7 +330,7 @@ class Blocks(Rows):
         sizes, n_stored = np.zeros(self.n_blocks, np.int64), 0
         for i in range(self.n_blocks):
             known = None if n_rows is None else int(n_rows[i])
-            # Of dense blocks whose sizes are given, the first that has rows tells the rest.
+            # If dense blocks' sizes are given, the first one with rows tells the dtype of the rest.
             is_known = self._like is not None and (not self._like.is_sparse or all_stored is not None)
             if known is not None and callable(self._sources[i]) and (not known or is_known):
                 sizes[i] = known

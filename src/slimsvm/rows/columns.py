@@ -85,7 +85,7 @@ def occurring(columns: Array) -> Array:
     return np.flatnonzero(occurs)
 
 
-# Values of rows that are compared side by side.
+# The values of rows that are compared side by side.
 WIDE_VALUES = 4096
 
 
@@ -146,7 +146,8 @@ def keep_sums(rows: Rows, parts: list[ColumnSums]) -> ColumnSums:
 
 
 ROWS_AT_ONCE = 1 << 12
-# Features are scaled if the widest is at most ALIKE times the narrowest, and all are between 1 / WIDE and WIDE.
+# Features count as scaled if the largest range is at most ALIKE times the smallest, and all are between 1 / WIDE and
+# WIDE.
 ALIKE, WIDE = 10.0, 100.0
 
 

@@ -60,7 +60,7 @@ def rows_of_dictionaries(rows: Sequence[Any], names: Sequence[str] | None = None
     found = np.array(list(known), dtype=object)
     place = np.arange(len(found))
     if names is None:
-        order = np.argsort(found.astype(str)) if len(found) else place  # a set's own order is another in every process
+        order = np.argsort(found.astype(str)) if len(found) else place  # a set's own order differs between processes
         place[order], found = np.arange(len(found)), found[order]
     parts = np.array(values, np.float64), place[np.array(columns, np.int64)], np.array(ends, np.int64)
     matrix = sp.csr_array(parts, shape=(len(rows), len(found)))

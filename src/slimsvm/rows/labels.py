@@ -133,7 +133,7 @@ def first_missing(y: Any) -> tuple[int, str] | None:
     if hasattr(y, "isna"):
         mask, values = np.asarray(y.isna(), dtype=bool), np.asarray(y, dtype=object)
     else:
-        # An array of a list's own type would have the text "nan" for a NaN among texts.
+        # An array of the list's own type would have the text "nan" for a NaN among texts.
         values = y if isinstance(y, np.ndarray) else _of_objects(y)
         mask = _missing(values)
     if not mask.any():
@@ -147,7 +147,7 @@ def first_missing(y: Any) -> tuple[int, str] | None:
 def _of_objects(y: Any) -> np.ndarray:
     try:
         return np.array(y, dtype=object)
-    except (TypeError, ValueError):  # rows of several lengths, which others refuse
+    except (TypeError, ValueError):  # rows of several lengths, which other checks refuse
         return np.zeros(0)
 
 
@@ -168,5 +168,5 @@ def _is_missing(value: Any) -> bool:
         return True
     if isinstance(value, str | int):
         return False
-    differs = value != value  # NumPy's own type of truth value, where the value is of NumPy
+    differs = value != value  # NumPy's own boolean, for NumPy values
     return isinstance(differs, bool | np.bool_) and bool(differs)

@@ -69,7 +69,7 @@ class BallVectorRun(BallRun):
         """Move the centre towards a row until the ball touches it."""
         rows, alpha, q = self.latest
         own = float(self.diagonal[row])
-        # With rows of several lengths the distance counts what a row lacks to η, the move does not.
+        # If rows have several lengths, the distance includes what a row lacks to η, and the move does not.
         away = q - 2.0 * product + own
         beta = np.sqrt(max(own, 0.0) / away)
         if row in rows:

@@ -60,7 +60,7 @@ class CPSPRun(CuttingPlaneRun):
         super().__init__(problem, ExactOracle(), plan, None)
         # Whitened coordinates, constant and point of the best point: one tuple, which an interrupt cannot tear.
         self.whole = np.zeros_like(self.book.coordinates), np.zeros(self.task.n_outputs), self.point
-        # With full steps, which may lead away from it, the lowest objective on record and the point that has it.
+        # Full steps may lead away from the best point: this keeps the lowest objective, and the point that has it.
         self.lowest = Best(np.inf, self.whole)
         self.lower_bound = None
         if state is not None:
@@ -85,7 +85,7 @@ class CPSPRun(CuttingPlaneRun):
         delta = self.solver.delta
         if delta is None:
             return False
-        if self.measured is None or self.measured[0] is not cut:  # its own length takes as many values as it has pairs
+        if self.measured is None or self.measured[0] is not cut:  # a value for each pair of its rows
             whole = Residual(self.kernel_rows, cut.rows, cut.coef, None, np.zeros((0, self.task.n_outputs)))
             self.measured = cut, whole.squared_norm(0.0)
         found: bool = self.measured[1] - projected <= delta**2
@@ -299,7 +299,7 @@ class CPSP(CuttingPlaneSolver):
     def _pursuit(self, problem: Problem, plan: PursuitPlan, state: Any) -> PursuitRun | OverAllRows:
         """Make a run by Newton's method. It uses a sample of very many rows, unless δ and its bound are asked for."""
         rng = problem.generator()
-        problem = replace(problem, random_state=rng)  # made once, which may draw from one that others share
+        problem = replace(problem, random_state=rng)  # others may share the generator
         sample = problem if plan.record_delta else learning_part(problem, rng)
         if sample.examples is problem.examples:
             return PursuitRun(sample, plan, state)

@@ -85,11 +85,11 @@ class ExactSettings:
     # about a second's work, since limits are checked between working sets. Chosen, not measured.
     steps_per_row: int = 20
     step_work: int = 400_000_000
-    # Rows cease to be active only if at least this share of them can: those that violate by less than −1 times
-    # ``keep_share`` of the greatest change of g in the last pass. Chosen, not measured.
+    # Rows cease to be active only if at least this share of them can, which violate by less than −1 times
+    # ``keep_share`` of the greatest change of g in the last pass (shrinking). Chosen, not measured.
     worth_dropping: float = 0.2
     keep_share: float = 0.5
-    # The fit ends after this many working sets in which D rose by no more than this share of itself: rounding's work.
+    # The fit ends after this many working sets in which D rose by no more than this share of itself, as rounding does.
     stalled_sets: int = 20
     rounding: float = 1e-16
 
@@ -111,8 +111,8 @@ class ExactRun(Run):
         self.kernel_rows = problem.bind()
         n = self.kernel_rows.n_rows
         self.v, self.g = np.zeros(n), self.dual.target.astype(np.float64).copy()
-        self.v_seen = self.v.copy()  # g of inactive rows is that of this v
-        self.looked: tuple[Array, Array] | None = None  # v and g of all rows at the last look
+        self.v_seen = self.v.copy()  # the v that g of inactive rows belongs to
+        self.looked: tuple[Array, Array] | None = None  # v and g of all rows when they were last checked
         self.g_of_all, self.converged = True, False
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
         least_size, is_fixed = self.dual.least_size(self.kernel_rows), problem.to_compare
@@ -294,7 +294,7 @@ class ExactRun(Run):
         else:
             self.reconstruct_gradient()
             if n_active == len(self.g):
-                violation = gap  # that of all rows is known
+                violation = gap  # the violation of all rows is known
             else:
                 _, _, highest, lowest = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
                 violation = highest - lowest

@@ -39,7 +39,8 @@ METHODS = ("corrective", "line-search")
 class LookSettings:
     """Settings of when the objective is computed, which takes a pass over all rows. Chosen, not measured."""
 
-    # In the first passes, where the gap is so many times what is allowed, and every so often.
+    # The objective is computed in the first passes, once the gap is ``near`` times the tolerance, and every so many
+    # passes.
     first_passes: int = 3
     near: float = 3.0
     every: int = 5
@@ -52,7 +53,7 @@ NEEDS = (
         "BCFW needs a loss that is a sum over examples, found {task}; solver='exact-cuts' trains losses over all rows",
     ),
 )
-# Passes without weight after which a plane is forgotten.
+# A plane is dropped after this many passes with weight 0.
 MAX_IDLE = 10
 
 

@@ -46,16 +46,15 @@ from slimsvm.tasks import losses
 Array = np.ndarray
 
 SELECTIONS = ("random", "gradient", "margin")
-# Chosen, not measured.
-# Rows of either class to begin with.
+# The number of seeds of either class. These numbers were chosen, not measured.
 SEEDS = 5
 # Rows processed in one call, at most this many and this share of all: the kernel values with S are one product.
 BATCH, BATCH_SHARE = 64, 1 / 16
-# Chosen rows are processed in fewer, so that the choice knows of the rows before.
+# Selected rows are processed in smaller batches, so that a selection knows the effect of earlier rows.
 CHOSEN_BATCH = 8
-# Most rows that join S after a look at all rows; the number that S has if that is more.
+# The most rows that join S after a check of all rows, or the size of S if that is more.
 MOST_ADDED = 1024
-# Steps of the finishing between two looks at the limits.
+# Finishing steps between two checks of the limits.
 SETTLING_STEPS = 10_000
 # Share of the memory limit for the kernel values between the rows of S.
 TABLE_SHARE = 0.75

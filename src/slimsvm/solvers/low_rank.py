@@ -83,7 +83,7 @@ class LowRankRun(Run):
         self.finisher = ConvexFinish(problem, space, self.rng, *self.tolerances, start, halfway=newton)
         self.bound, self.converged = -np.inf, False
         self.point: DualPoint | None = None
-        self.known: Best | None = None  # whose objective is that of all rows at the problem's C
+        self.known: Best | None = None  # whose objective is over all rows at the problem's C
 
     def distance(self, record: dict[str, Any]) -> float | None:
         """Return the gap after an iteration, in units of the tolerance."""

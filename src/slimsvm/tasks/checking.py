@@ -16,7 +16,7 @@ from slimsvm.tasks.task import Augmented, Task, losses
 Array = np.ndarray
 
 TOLERANCE = 1e-9
-# Labellings that are tried for each example, and faults that are told.
+# The most labellings that are tried for each example, and the most faults that are reported.
 MAX_LABELLINGS, MAX_FAULTS = 10_000, 10
 SCALES = (0.3, 1.0, 10.0)
 

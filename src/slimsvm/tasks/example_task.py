@@ -209,9 +209,9 @@ def keywords_of(per_example: Any, e: int) -> dict[str, Any]:
 # ---- what a task's methods returned
 
 
-# Bytes that one fit keeps. What does not fit is asked again.
+# The most bytes that one fit's cache holds. Other answers are asked for again.
 ROOM = 1 << 26
-# Bytes of the Python objects around an array.
+# The bytes of the Python objects around an array.
 OVERHEAD = 400
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 

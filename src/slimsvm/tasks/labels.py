@@ -125,7 +125,7 @@ class TargetsWithDual(Targets):
         return columns_of([replace(one, n_targets=1)] * self.n_targets, examples) if self.has_columns else []
 
 
-# A dual variable for each row of one target; cuts of several.
+# A bound comes from a dual variable for each row with one target, and from cuts with several.
 BOUND_OF_TARGETS: Any = property(lambda task: "rows" if task.n_targets == 1 else "cuts")
 
 

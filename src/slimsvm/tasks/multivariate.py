@@ -25,7 +25,7 @@ from slimsvm.tasks.task import Augmented, Task, as_floats
 Array = np.ndarray
 
 ROW_BY_ROW = Binary()
-TABLES_PER_CALL = 200_000  # numbers of true positives tried in one call: some 10 ms
+TABLES_PER_CALL = 200_000  # table entries (numbers of true positives) in one call: some 10 ms
 
 
 class OverAllRows(Task):

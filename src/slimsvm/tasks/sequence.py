@@ -20,7 +20,7 @@ from slimsvm.tasks.task import Augmented, Task, as_floats, pieces
 Array = np.ndarray
 
 CHAIN_LOSSES = {"hamming": core.HAMMING, "zero-one": core.ZERO_ONE}
-# Steps from one label to another in one call: some 20 ms.
+# The transitions between labels in one call: some 20 ms.
 STEPS_PER_CALL = 30_000_000
 
 

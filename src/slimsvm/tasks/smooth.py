@@ -27,7 +27,7 @@ from slimsvm.tasks.task import Task
 
 Array = np.ndarray
 
-# Losses of labels −1 and +1, those of them whose scores are log odds, and losses of numbers.
+# The losses of labels −1 and +1, those among them whose scores are log odds, and the losses of targets.
 CLASS_LOSSES = {"logistic": core.LOGISTIC, "squared_hinge": core.SQUARED_HINGE}
 LOSSES_OF_LOG_ODDS = ("logistic",)
 NUMBER_LOSSES = {"squared": core.SQUARED_ERROR, "huber": core.HUBER, "poisson": core.POISSON}

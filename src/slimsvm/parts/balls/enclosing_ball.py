@@ -37,9 +37,9 @@ from slimsvm.rows import in_pieces
 from slimsvm.tasks import losses
 
 Array = np.ndarray
-# Share of a bound that the rounding of float64 sums can be.
+# Float64 sums may round a bound by this share of it.
 ROUNDING = 1e-12
-# Rows that a model is scaled by where there is no time for all.
+# The rows by which a model is scaled if there is no time for all.
 FEW_ROWS = 1000
 
 
@@ -60,7 +60,7 @@ class BallRun(Run):
         self.ridge = 1.0 / (problem.C * problem.examples.weights)
         self.diagonal = self.kernel_rows.diag() + self.offset + self.ridge
         self.eta = float(self.diagonal.max())
-        self.pool: Array | None = None  # rows that were outside at the last look at all
+        self.pool: Array | None = None  # rows outside the ball at the last check of all rows
         self.converged = False
         if state is None:
             rows = np.array([self.rng.choice(np.flatnonzero(self.y == sign)) for sign in (1, -1) if sign in self.y])
@@ -177,7 +177,7 @@ class BallRun(Run):
             "kernel_evals": evals,
             "report_kernel_evals": kernel_rows.counter.n - evals,
             "own_objective": own_objective,
-            "own_lower_bound": min(bound, own_objective),  # where the two cross, rounding is all there is between them
+            "own_lower_bound": min(bound, own_objective),  # rounding can make them cross
         }
         model = KernelExpansion(
             basis=kernel_rows.basis(rows),
@@ -325,7 +325,7 @@ class SmallestBallRun(BallRun):
         rows, alpha, q = self.latest
         radius_squared = self.eta - q
         found = self.find_outside(radius_squared, self.epsilon, thorough=True)
-        # A row of S outside the ball: rounding is all that is left to gain.
+        # The farthest row is in S already: only rounding is left to gain.
         if found is None or found[0] in rows:
             self.converged = True
         else:

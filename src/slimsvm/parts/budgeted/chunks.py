@@ -56,7 +56,7 @@ class StreamRun(BudgetedRun):
             state = replace(state, alpha=None, basis_rows=np.full(len(state.coef), -1))
         super().__init__(problem, solver, state)
         self.n_rows = self.n_before + n
-        if self.is_dual:  # a row that is met once has no later step to make up for a short one
+        if self.is_dual:  # a row that is used once has no later step to make up for a damped one
             self.steps = replace(self.steps, damping=0.0)
         else:  # n C ω_i of a step counts the rows of all chunks
             self.steps = replace(self.steps, price=self.steps.price * (self.n_rows / n))
@@ -129,7 +129,7 @@ Array = np.ndarray
 # At the solution ρ = 1 there. A share of rows below 1 that is not ν moves ρ, and the division moves it back.
 # The model is the best multiple of w for one class over all rows met, of which those met last are the sample.
 
-# Rows whose scores ρ is taken from, where the chunk has fewer.
+# The most rows from which ρ is taken, if the chunk has fewer.
 RECENT = 1000
 # A single chunk changes C' by no more than this factor.
 MOST = 2.0
@@ -210,7 +210,7 @@ def _begun(state: BudgetState, digest: bytes) -> BudgetState:
         digest=digest,
         n_rows=n,
         n_last=n,
-        n_steps=n,  # one per row met, whatever the trials took: a row's share of BSGD's w is 1 / n_steps
+        n_steps=n,  # one per row so far, whatever the search for C' took: a row's share of BSGD's w is 1 / n_steps
     )
 
 

@@ -43,17 +43,17 @@ from slimsvm.tasks import Task
 
 Array = np.ndarray
 
-# Rows that reports='sample' looks at.
+# The number of rows that reports='sample' uses.
 REPORT_ROWS = 2000
-# Chosen, not measured, but for DAMPING.
-# A row that has not moved in r epochs is met in an epoch with probability 1 / (1 + r), r at most this.
+# Chosen, not measured, except DAMPING. A row that has not changed in r epochs is in an epoch with probability 1 / (1 +
+# r), for r up to this number.
 MOST_RESTS = 7
 # The plateau rule: an epoch makes progress if it lowers the primal objective, or the degradation for the length of its
 # steps, by at least this share.
 PLATEAU = 0.01
-# damping="auto" for classes, and for numbers (docs/experiments/budget.md, "Shorter steps").
+# damping="auto" for classes, and for targets (docs/experiments/budget.md, "Shorter steps").
 DAMPING, DAMPING_OF_NUMBERS = 4.0, 1.0
-# Both objectives drift where they are above the best so far by this share.
+# Both objectives drift away if they are above their best values by this share.
 DRIFT = 0.5
 
 
@@ -73,9 +73,9 @@ class BudgetedRun(Run):
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
         self.problem, self.solver = problem, solver
         self.kernel_rows, self.rng = problem.bind(), problem.generator()
-        reporter = np.random.default_rng(self.rng.integers(2**63))  # of its own: reports do not change the fit
+        reporter = np.random.default_rng(self.rng.integers(2**63))  # reports do not change the fit
         if state is not None and state.random and not isinstance(problem.random_state, np.random.Generator):
-            self.rng.bit_generator.state = state.random  # a number would repeat the order of the fit before
+            self.rng.bit_generator.state = state.random  # a seed would repeat the order
         rule = get_budget_rule(solver.maintenance)
         m, n = problem.task.n_outputs, self.kernel_rows.n_rows
         self.model = BudgetedModel(self.kernel_rows, solver.max_basis, m, rule, problem.memory_limit // 2)
@@ -92,7 +92,7 @@ class BudgetedRun(Run):
         limit = solver.epochs if problem.max_iter is None else problem.max_iter
         self.is_cut_short, self.n_epochs = limit < solver.epochs, min(limit, solver.epochs)
         self.epoch, self.converged, self.lower_bound, self.idle = 0, False, -np.inf, 0
-        self.best_alpha: Array | None = None  # whose dual value the bound is
+        self.best_alpha: Array | None = None  # the dual variables whose dual value is the bound
         self.best = {"primal": np.inf, "degradation": np.inf, "dual": np.inf}
         if solver.descent_epochs:
             check_kernel(self.kernel_rows, learn_metric=False)
@@ -125,8 +125,8 @@ class BudgetedRun(Run):
         order = self._order()
         before = self.alpha.copy() if self.solver.selection == "adaptive" else None
         counted = np.zeros(N_COUNTS)
-        # The mean is over as many steps as there are vectors: over more of them points move as they merge, and what
-        # earlier models had in them moves along (over a whole epoch the mean is worse than any of its models).
+        # The mean is over as many steps as there are vectors. Over more steps mergers would move vectors, and what
+        # earlier models had in them (over a whole epoch the mean is worse than any of its models).
         tail = max(0, len(order) - self.solver.max_basis)
         self._meet(order[:tail], counted)
         if self.solver.average:
@@ -214,7 +214,7 @@ class BudgetedRun(Run):
             return
         linear = linear_part(steps, self.alpha)
         dual = float(linear.sum()) - 0.5 * self._squared_norm(linear)
-        if self.solver.average:  # α is that of the last step, and so is the model beside it
+        if self.solver.average:  # α is that of the last step, and so must be the model
             model = expansion(rows, self.model.basis, self.model.coef, self.intercept)
             half_norm = self._half_norm(model)
         record |= {"dual": dual, "dual_of_model": float(linear.sum()) - half_norm}
@@ -264,7 +264,7 @@ class BudgetedRun(Run):
     def _watch(self, record: dict[str, Any]) -> None:
         """Count epochs without progress; warn where both objectives rise, as they do when the budget is too small."""
         best, progress = self.best, False
-        # Degradation falls with the square of the steps, which get shorter whatever they bring.
+        # Degradation falls with the square of the steps, which get shorter anyway.
         shorter = (
             1.0 + self.steps.damping * self.t[1] if self.is_dual else max(1.0, self.t[0] / self.kernel_rows.n_rows)
         )

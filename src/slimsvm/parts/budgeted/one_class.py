@@ -39,11 +39,11 @@ from slimsvm.tasks import Binary
 
 Array = np.ndarray
 
-# The share is met to this part of ν on a budget and where all rows fit.
+# The search for C' ends when the share is this near to ν, in units of ν: on a budget, and if all rows fit.
 CLOSE, CLOSE_ALL = 1e-2, 1e-6
-# The narrowest bracket of log C', and how far above its least value C' is looked for.
+# The narrowest bracket of log C', and the widest search above its least value.
 NARROW, WIDEST = 1e-9, log(1e12)
-# Least rise of log C' while no bracket is known.
+# The smallest rise of log C' before there is a bracket.
 RISE = log(4.0)
 # Rounding of a sum of weights.
 ROUNDING = 1e-12
@@ -89,7 +89,7 @@ class OneClassRun(Run):
     has_models = True
 
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
-        if getattr(solver, "damping", None) == "auto":  # every trial has far to go from the last one's C
+        if getattr(solver, "damping", None) == "auto":  # every fit begins far from its solution, at the last one's C
             solver = type(solver)(**solver.get_params(deep=False) | {"damping": 0.0})
         self.problem, self.solver, self.nu = problem, solver, problem.task.intercept_price
         self.kernel_rows, rng = problem.bind(), problem.generator()
@@ -105,7 +105,7 @@ class OneClassRun(Run):
         self.above: tuple[float, float] | None = None
         self.state, self.converged, self.n_trials, self.bound = state, False, 0, -np.inf
         self.n_reported = 0
-        self.best = Best()  # of a model and the fit that it comes of
+        self.best = Best()  # a model and the fit that it comes from
 
     def step(self) -> dict[str, Any]:
         """Fit at one value of C'."""
@@ -169,7 +169,7 @@ class OneClassRun(Run):
         if abs(miss) <= (CLOSE_ALL if self.has_all else CLOSE):
             self.converged = True
         elif self.above is None:
-            # Σ α does not fall as C' rises: it is at least so far to go.
+            # Σ α does not fall as C' rises, so that log C' must rise at least by this.
             self.log_C += max(miss, RISE)
             self.converged = self.log_C > self.least + WIDEST
         elif self.below is None:

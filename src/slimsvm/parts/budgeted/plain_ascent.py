@@ -35,7 +35,7 @@ from slimsvm.parts.span.whitened_span import Coefficients
 
 Array = np.ndarray
 
-CALL_WORK = 20_000_000  # multiply-adds in one compiled call, some 5 ms: between two calls an interrupt is heard
+CALL_WORK = 20_000_000  # multiply-adds in one compiled call, some 5 ms: Ctrl-C is checked between calls
 TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): SMALL_TOLERANCE}
 
 
@@ -43,7 +43,7 @@ TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): SMALL_TOLERANCE}
 class PlainAscentSettings:
     """Settings of when ascent that has not converged is left to the finish. Chosen, not measured."""
 
-    # Sweeps over the rows, at most.
+    # The most sweeps over the rows.
     sweeps: int = 20_000
 
 
@@ -159,7 +159,7 @@ class PlainAscentRun(Run):
             sure = max(sure_value(self.kernel_rows, point) for point in points)
         if self.found is not None:
             most = self.problem.C * float(self.problem.examples.weights @ np.sqrt(np.abs(self.kernel_rows.diag())))
-            most *= 1 if self.beta.shape[1] == 1 else 2  # of all classes together
+            most *= 1 if self.beta.shape[1] == 1 else 2  # for all classes together
             share = max(RANK_TOLERANCE[self.kernel_rows.dtype], Doubt(self.kernel_rows).share_of_diagonal)
             sure = max(sure, self.found.bound_in_basis - 0.5 * share * most**2)
         found: float = sure
@@ -188,7 +188,7 @@ class PlainAscentRun(Run):
         evals = rows.counter.n
         known = reported(self.problem, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
         objective = np.nan if known is None else known
-        # At the optimum the two differ by rounding errors, of either sign.
+        # At the optimum the two differ by rounding errors of either sign.
         lower_bound = min(self.lower_bound, objective) if np.isfinite(self.lower_bound) else None
         counters = {
             "kernel_evals": evals,

@@ -54,7 +54,7 @@ def weighted_sum(cuts: Sequence[Cut], weights: Array) -> Cut:
 def n_distinct_rows(cuts: Sequence[Cut], n_rows: int) -> int:
     """Return how many distinct rows the cuts have coefficients on."""
     n_listed = sum(len(cut.rows) for cut in cuts)
-    if n_rows > 64 * n_listed:  # work that does not grow with the data where the cuts are small
+    if n_rows > 64 * n_listed:  # if cuts have few rows, the work must not grow with the data
         return len(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(cut.rows for cut in cuts)])))
     found = np.zeros(n_rows, dtype=bool)
     for cut in cuts:

@@ -61,14 +61,13 @@ Array = np.ndarray
 
 REPORT_ROWS = 1 << 16
 # docs/experiments/sampled_cuts.md settles the restart ("One restart at the QP's solution"); the others were chosen, not
-# measured.
-# The sampled warm-up ends at this gap to the cuts' model: from there on the violated rows are few enough.
+# measured. The sampled warm-up ends at this gap to the cuts' model, since few rows are violated then.
 WARM_UP_TOLERANCE = 0.5
-# The best point is moved to the QP's solution when this many tolerances are left.
+# The best point is moved to the QP's solution when this many tolerances of the gap are left.
 RESTART_FACTOR = 2.0
 # Coefficients are left out as long as the objective rises by less than this share of the tolerance.
 TRIM_SHARE = 0.1
-# Exact cuts end after this many iterations in which neither bound nor objective moved by this share of itself.
+# Exact cuts end after this many iterations in which neither bound nor objective changed by this share of itself.
 STALL, ROUNDING = 20, 1e-13
 
 
@@ -119,7 +118,7 @@ class CuttingPlaneRun(Run):
             )
         self.latest = Solution((), np.zeros(0), 0.0, None, self.point)
         self.best = Best(np.inf, self.latest)
-        self.at_zero = np.inf  # the objective of the model that is 0, which the first point is
+        self.at_zero = np.inf  # the objective of the zero model, which is the first point
         if oracle.needs_all_scores:
             self.at_zero = problem.C1 * reference_loss(self.task, self.point, self.examples)[1]
         self.lower_bound = 0.0 if oracle.exact else None
@@ -203,7 +202,7 @@ class CuttingPlaneRun(Run):
             state = CutState(self.task, self.examples, self.book, self.working_set, self.target, augmented)
             proposal = oracle.find(state, threshold, self.rng)
             record["redraws"] = proposal.redraws
-            # Draws that keep failing mean that rounding is all that is left.
+            # If draws keep failing, only rounding is left to gain.
             self.failures = self.failures + 1 if proposal.gave_up else 0
             self.converged = self.failures >= STALL
             if proposal.loss is not None:
@@ -327,7 +326,7 @@ class CuttingPlaneRun(Run):
             self.lower_bound = max(self.lower_bound, working_set.value)
         if working_set.idle.max() >= self.plan.max_idle:
             index = np.flatnonzero(working_set.idle < self.plan.max_idle)
-            if len(index):  # where w = 0 is best none is active: then they stay
+            if len(index):  # if w = 0 is best, no cut is active, and all stay
                 working_set.keep(index)
                 self.book.keep(index)
         self.book.combine(working_set.alpha)
@@ -364,7 +363,7 @@ class CuttingPlaneRun(Run):
         objective = np.nan if objective is None else objective
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         state = self.state()
-        # Where the two cross, rounding is all there is between them.
+        # Rounding can make the two cross.
         bound = None if self.lower_bound is None else min(self.lower_bound, objective)
         return Fit(model, status, objective, bound, history, counters, state, basis_rows)
 
@@ -424,7 +423,7 @@ class CuttingPlaneRun(Run):
             np.inf if self.tol_relative is None else allowed_gap(self.tol_relative, objective, self.at_zero),
         )
         left = np.inf
-        if self.converged and self.lower_bound is not None:  # a gap within the tolerance stays so
+        if self.converged and self.lower_bound is not None:  # a gap within the tolerance must stay within it
             left = max(0.0, self.lower_bound + allowed - objective)
         allowed = min(TRIM_SHARE * allowed, left)
         for share in (1e-2, 1e-3, 1e-4, 1e-6):

@@ -23,12 +23,13 @@ from slimsvm.tasks.examples import check_same_loss
 
 Array = np.ndarray
 
-# Examples whose oracle is asked at the same w: a share of all, up to a number; and those of one call of the task
-# (docs/experiments/structured_outputs.md, "Block-coordinate Frank-Wolfe"). What follows was chosen, not measured.
+# The examples whose oracle is called at the same w: a share of all, up to a number; and the examples in one call of the
+# task (docs/experiments/structured_outputs.md, "Block-coordinate Frank-Wolfe"). The other numbers were chosen, not
+# measured.
 BATCH_SHARE, MAX_BATCH, PART = 1 / 32, 64, 16
-# A batch of one example costs more Python than work: two are taken where they are at most this share of all.
+# A batch of one example costs more in Python than in the core: it has two if these are at most this share of all.
 PAIR_SHARE = 1 / 16
-# Examples are solved to this share of the violation that the tolerance allows them, or of what is left on average.
+# Examples are solved to this share of the violation that the tolerance allows them, or of the average remaining gap.
 BLOCK_SHARE, LEFT_SHARE = 0.1, 0.05
 
 
@@ -151,7 +152,7 @@ class PlanesRun(Run):
 
     def settle(self) -> float:
         """Go to the model as it stands; its objective, or that of the average."""
-        if self.in_step:  # an interrupt: the scores may be those of a moment before the last step
+        if self.in_step:  # after an interrupt: the scores may be older than the last step
             self.book.restore(self.planes)
         return self.judge()[0]
 
@@ -202,7 +203,7 @@ class PlanesRun(Run):
 # and teach little; so the first pass is followed by one of block-coordinate Frank-Wolfe, whose cuts are made as w
 # changes.
 
-# Examples whose argmax is kept at a time.
+# The number of examples whose argmax is stored at a time.
 EXAMPLES_AT_ONCE = 1024
 
 

@@ -35,7 +35,7 @@ class Bracket:
     value_low: float
     high: float
     value_high: float
-    side: int = 0  # The end that the last value took the place of: -1 is low, 1 is high.
+    side: int = 0  # Which end the last value replaced: -1 the low one, 1 the high one.
 
     def secant(self) -> float:
         """Return where the secant is 0, or the middle where both values are too near to 0 to tell."""
@@ -67,14 +67,14 @@ class Bracket:
         self.low, self.value_low, self.high, self.value_high = low, value, self.low, self.value_low
 
 
-# The longest step, and trials at most; a search ends at these shares of the slope and of the width. Chosen, not
-# measured.
+# The longest step, and the most evaluations; a search ends at these shares of the slope and of the interval. Chosen,
+# not measured.
 MAX_STEP = 64.0
 MAX_TRIALS = 30
 SLOPE_TOLERANCE = 0.02
 WIDTH_TOLERANCE = 1e-3
-# A cut whose share in w_b has decayed below this is forgotten: times C² and the number of cuts that is what model and
-# objective may differ by.
+# A cut whose share in w_b has decayed below this is dropped: model and objective change by at most this times C² and
+# the number of cuts.
 NEGLIGIBLE = 1e-16
 
 
@@ -139,14 +139,15 @@ class BestPoint:
             bracket.climb(k, slope)
             best = min(best, (value, k))
         if bracket.value_high < 0:
-            # Without end only where rounding alone tells w_t from w_b; a longer step would make more of the rounding.
+            # Only rounding that tells w_t from w_b makes this step endless, and a longer step would make more of the
+            # rounding.
             return 1.0, target_value
         widths = [np.inf, np.inf]
         for _ in range(MAX_TRIALS):
             width = bracket.high - bracket.low
             if bracket.value_high <= bracket.value_low or width <= WIDTH_TOLERANCE * bracket.high:
                 break
-            # At a kink, where the slope jumps, secants creep along one side of it: then halve the bracket.
+            # Secants creep along one side of a kink, where the slope jumps: then halve the bracket.
             k = bracket.middle() if width > 0.5 * widths[-2] else bracket.secant()
             widths.append(width)
             value, slope = at(k)

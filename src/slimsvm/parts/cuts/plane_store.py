@@ -15,7 +15,7 @@ from slimsvm.tasks import Augmented, Examples, Task
 
 Array = np.ndarray
 
-# Multiply-adds of one call of compiled code: below 50 ms. Steps of two sparse rows' merge in a microsecond, about.
+# Multiply-adds of one compiled call, below 50 ms, and about how many elements two sparse rows' merge passes in 1 µs.
 MAX_WORK, MERGED_PER_MICROSECOND = 50_000_000, 300
 
 
@@ -88,7 +88,7 @@ class Planes:
             old = getattr(self, name)
             grown[name] = np.zeros(2 * needed, old.dtype)
             grown[name][: len(old)] = old
-        vars(self).update(grown, _compiled=None)  # at once: an interrupt leaves arrays of one length
+        vars(self).update(grown, _compiled=None)  # in one assignment, so that an interrupt leaves arrays of one length
 
     def age(self, max_idle: int) -> None:
         """Forget the planes that had no weight for ``max_idle`` passes."""

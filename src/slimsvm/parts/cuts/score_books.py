@@ -18,7 +18,7 @@ from slimsvm.parts.cuts.cut import Cut, weighted_sum
 Array = np.ndarray
 
 MAX_LIVE_CUTS = 4096
-# Products read by one call of compiled code (below 50 ms), and in a microsecond: one after another, and here and there.
+# Products that one compiled call reads (below 50 ms), and per microsecond: in order, and at scattered places.
 READ_AT_ONCE, READ_PER_MICROSECOND, PICKED_PER_MICROSECOND = 1 << 25, 4000, 1000
 # From about this many features on, reading a kernel entry beats computing it again by a wide margin.
 CACHE_FROM_FEATURES = 64
@@ -54,7 +54,7 @@ class FullScores:
                 f"memory_limit leaves room for the products of {n_slots} cuts over {n} rows x {n_outputs} outputs; "
                 f"at least 3 are needed: {3 * n * n_outputs * itemsize / 1e6:.0f} MB, or solver='uniform-cuts'"
             )
-        # Pages are taken from the system only when a slot is first written.
+        # The system provides pages only when a slot is first written.
         self.products = np.empty((min(n_slots, MAX_LIVE_CUTS), n * n_outputs), dtype=kernel_rows.dtype)
         self.free = list(range(len(self.products)))[::-1]
         self.last_exact: tuple[Array, Array] | None = None

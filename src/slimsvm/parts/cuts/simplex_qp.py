@@ -14,7 +14,7 @@ import numpy as np
 from slimsvm import core
 
 _NOT_FINITE = "the cuts' inner products, constants and multipliers must be finite; found NaN or infinity"
-_PIVOTS_PER_COORDINATE = 20  # far above what is seen (at most 4): a bound for the sake of termination
+_PIVOTS_PER_COORDINATE = 20  # at most 4 were seen: this bound makes the method end
 _MAX_WORK = 50_000_000  # multiply-adds of one call of compiled code: below 50 ms
 _SLACK = 0  # the coordinate that stands for C - sum(a) in compiled code; cut j is coordinate j + 1
 

@@ -97,14 +97,14 @@ class ActiveRows:
         self.kernel_rows, self.dual, self.cache, self.newton = kernel_rows, dual, cache, newton
         self.largest = cache.n_slots if working_set_size is None else min(working_set_size, cache.n_slots)
         self.by_rule = working_set_size is None
-        self.latest = np.zeros(0, np.int64)  # working set before, as rows
+        self.latest = np.zeros(0, np.int64)  # the last working set, as rows
         self.share = 1.0
-        self.is_whole = False  # working sets proved dearer than all active rows at a time
+        self.is_whole = False  # working sets cost more than one set of all active rows
         self.n_steps = 0
         self.v = self.g = self.lo = self.hi = np.zeros(0)
         self.place_of = np.zeros(0, np.int64)
         self.begun = 0, 0
-        self.n_sets = 0  # since these rows became active
+        self.n_sets = 0  # the number of sets since these rows became active
 
     def __len__(self) -> int:
         return len(self.v)

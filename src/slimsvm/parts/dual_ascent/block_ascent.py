@@ -39,9 +39,9 @@ from slimsvm.tasks import Multiclass
 
 Array = np.ndarray
 
-# Rows that may be moved, rather than a whole side scaled, where a sum is to be kept.
+# A sum is kept by changing up to this many rows, or else by scaling a whole sign.
 FEW = 64
-# Share of the largest coefficient that rounding may have left a coefficient above its bound.
+# Rounding may leave a coefficient above its bound by this share of the largest one.
 ROUNDING = 1e-12
 
 
@@ -49,12 +49,12 @@ ROUNDING = 1e-12
 class BlockSettings:
     """Settings of how a bound is found and improved. Chosen, not measured."""
 
-    # Rows of a block, and rows whose part in F of all rows is computed in one go.
+    # The rows of a block, and how many rows contribute to F of all rows in one product.
     block: int = 2048
     stride: int = 2048
-    # Steps in a block, by its rows.
+    # The most steps in a block, per row.
     steps_per_row: int = 50
-    # Rows of the sample that starts are compared on, where there are more.
+    # Starts are compared on a sample of this many rows, if there are more.
     sample: int = 8192
     # τ as shares of the loss's scale: 1 for margins, the median distance from the tube for regression.
     temperatures: tuple[float, ...] = (0.02, 0.1, 0.5, 2.0)
@@ -62,7 +62,7 @@ class BlockSettings:
     worth_a_pass: float = 1e-3
     # A block is solved to this share of the violation in it.
     share: float = 0.01
-    # Sweeps over a block of several classes; over all rows where they are one block, for which a large C needs them.
+    # Sweeps over a block of several classes, and over all rows if they are one block, as a large C needs.
     sweeps: int = 100
     whole_sweeps: int = 1000
 
@@ -86,7 +86,7 @@ class DualAscent:
         self.rng = problem.generator()
         shape = problem.rows.n_rows, problem.task.n_outputs
         self.V, self.F = np.zeros(shape), np.zeros(shape)
-        self.value, self.bound, self.n_passes = 0.0, 0.0, 0  # value: D(V); the bound may be that of other points
+        self.value, self.bound, self.n_passes = 0.0, 0.0, 0  # value: D(V); other points may give the bound
         self.objective = np.inf
         self.doubt: Doubt | None = None
 
@@ -100,7 +100,7 @@ class DualAscent:
         """Return a feasible dual point near V."""
         raise TypeError(f"{type(self).__name__} must define feasible(V)")
 
-    has_parts = True  # whether some rows of a dual point are one, but for `evened`
+    has_parts = True  # whether a part of a dual point's rows, after `evened`, is a dual point
 
     def evened(self, V: Array) -> Array:
         """Return a feasible dual point that differs from V in few rows, if there is one."""
@@ -250,13 +250,13 @@ class DualAscent:
                     V[i] += part
                     left[j] -= part
                     row_of[j] = i
-        # What rounding left over goes to a row that has the vector; `evened` takes off what is above the bounds.
+        # Coefficients that rounding left over go to a row that has the vector; `evened` cuts them at their bounds.
         rounding = (row_of >= 0) & (
             np.abs(left).max(axis=1, initial=0.0) <= ROUNDING * np.abs(model.coef).max(initial=0.0)
         )
         np.add.at(V, row_of[rounding], left[rounding])
         left[rounding] = 0.0
-        is_same_type = np.can_cast(rows.exact_dtype, model.basis.dtype)  # otherwise equal rows are so by rounding
+        is_same_type = np.can_cast(rows.exact_dtype, model.basis.dtype)  # rounding may make rows equal
         return V, is_same_type and not left.any()
 
     def climb(self) -> None:
@@ -296,12 +296,12 @@ class BoxAscent(DualAscent):
     def __init__(self, problem: Problem, end: float | None):
         super().__init__(problem, end)
         self.dual = Dual.of(problem)
-        # A regularised intercept is a constant feature: Σ v far from 0 would cost more than all else.
+        # A regularised intercept is a constant feature: a Σ v far from 0 would cost more than anything else.
         self.level = replace(self.dual, balanced=self.dual.balanced or self.dual.offset > 0)
-        if self.dual.total:  # the greatest −½ (Σ v_i ‖φ(x_i)‖)² of a start is known without any product
+        if self.dual.total:  # the greatest −½ (Σ v_i ‖φ(x_i)‖)² of a start needs no product
             v = self.feasible(self.V)[:, 0]
             self.bound = -0.5 * float(v @ np.sqrt(np.maximum(self.kernel_rows.diag(), 0.0))) ** 2
-            self.value, self.has_parts = -np.inf, False  # V = 0 is no dual point
+            self.value, self.has_parts = -np.inf, False  # V = 0 is not a dual point here
 
     def scale(self, gain: float, curvature: float) -> float:
         """Return 1 for one class, whose Σ v is fixed."""

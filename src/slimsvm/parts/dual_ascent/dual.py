@@ -228,7 +228,7 @@ class Dual(RowDual):
             return v + room * (missing / room.sum()) if abs(missing) > ROUNDING * self.total else v
         if self.balanced:
             up, down = v[v > 0].sum(), -v[v < 0].sum()
-            if abs(up - down) > ROUNDING * max(up, down):  # less would take rows off their bounds for nothing
+            if abs(up - down) > ROUNDING * max(up, down):  # rounding alone must not take rows off their bounds
                 heavy = (v > 0) == (up > down)
                 v = np.where(heavy & (v != 0), v * (min(up, down) / max(up, down)), v)
         return v
@@ -255,7 +255,7 @@ class Dual(RowDual):
         falling = float(most[low] @ margins[low])
         if not norm_squared < falling:
             return 1.0
-        ends = np.flatnonzero(low & (margins > 0))  # where s is 1 / margin, a row has no loss any more
+        ends = np.flatnonzero(low & (margins > 0))  # at s = 1 / margin a row's loss becomes 0
         ends = ends[np.argsort(-margins[ends], kind="stable")]
         kinks = 1.0 / margins[ends]
         before = falling - np.concatenate([[0.0], np.cumsum(most[ends] * margins[ends])])

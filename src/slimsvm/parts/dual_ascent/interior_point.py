@@ -31,8 +31,8 @@ from slimsvm.parts.dual_ascent.dual import Dual
 
 Array = np.ndarray
 
-# No experiment on record settles these.
-# The most Newton steps, and the share of the way to the nearest bound that one takes.
+# No recorded experiment settles these numbers. The most Newton steps, and the share of the way to the nearest bound
+# that one takes.
 ROUNDS, SHARE = 100, 0.99
 # A step lowers μ to this share of itself, at most.
 LEAST_SHARE = 1e-6
@@ -139,7 +139,7 @@ class InteriorPoint:
 
     def __init__(self, newton: Newton, dual: Dual):
         self.newton, self.dual = newton, dual
-        # Where Σ v is not 0 centring takes more than a constant from g.
+        # If Σ v is not 0, centring subtracts more than a constant from g.
         self.target = dual.target - dual.total * newton.values.mean(axis=0) if dual.total else dual.target
         sides = [np.flatnonzero(dual.hi > 0), np.flatnonzero(dual.lo < 0)]
         self.row = np.concatenate(sides)
@@ -199,7 +199,7 @@ class InteriorPoint:
             if ones is not None:
                 dy = float((dv.sum() - missing) / ones.sum())
                 dv -= dy * ones
-            # Not by K dv: variables far from bounds, whose D is small, would have its rounding many times over.
+            # K dv would multiply the rounding of variables far from their bounds, whose D is small.
             dz = (c - sign * ((pull - dv) / np.maximum(theta, TINY))[row]) / D
             return dz, (goal_w - w * dz) / z - w, (goal_x + x * dz) / left - x, dy
 

@@ -357,7 +357,7 @@ class KernelValues:
         self.keeps_lines = keeps_lines(kernel_rows, settings)
         self.lines: KernelCache | None = None
         self._growing: GrowingCache | None = None  # the cache of all active rows if there is no other
-        self._latest: tuple[Array, Array] | None = None  # rows of the last working set, and its block if it is computed
+        self._latest: tuple[Array, Array] | None = None  # the last working set, and its block if it was computed
         if not self.keeps_lines:
             self.n_slots, self.whole_size = isqrt(memory_limit // itemsize), settings.whole_set
             return
@@ -433,7 +433,7 @@ class KernelValues:
         """Return the values among a working set, computed again unless it is the last one."""
         if self._latest is None or not np.array_equal(rows, self._latest[0]):
             self._growing, out = None, None
-            if not self.keeps_lines:  # which have the room
+            if not self.keeps_lines:  # these have the memory
                 out = self.room.array((len(rows), len(rows)), self.kernel_rows.dtype)
             self._latest = rows, self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
         return self._latest[1]
@@ -474,7 +474,7 @@ class KernelValues:
 
 # -- Kernel values between the rows that an online solver keeps, all of them, as rows come and go ----------------------
 
-# Kernel values worked on without a pause: some 10 ms. Ctrl-C is heard between two pieces.
+# Kernel values computed in one piece, in some 10 ms: Ctrl-C is checked between pieces.
 PIECE = 1 << 21
 
 
@@ -506,7 +506,7 @@ class KernelTable:
 
     def __init__(self, kernel_rows: KernelRows, memory_limit: int, name: str, first_slots: int):
         self.kernel_rows, self.name = kernel_rows, name
-        # While it grows there are two of them, one at least half as wide.
+        # Both tables are in memory while it grows, and the old one is at least half as wide.
         self.most = isqrt(4 * memory_limit // (5 * kernel_rows.dtype.itemsize))
         size = min(first_slots, self.most)
         self.values = np.zeros((size, size), kernel_rows.dtype)

@@ -32,7 +32,7 @@ from slimsvm.parts.run import Fit
 
 Array = np.ndarray
 
-# A dual variable this close to its bound, as a share of it, is there.
+# A dual variable is at its bound if it is this close to it, as a share of the bound.
 AT_BOUND = 1e-9
 
 
@@ -40,19 +40,20 @@ AT_BOUND = 1e-9
 class LeaveOneOutSettings:
     """Limits of the work; docs/experiments/probabilities.md has ``large`` and ``of_residual``, others were chosen."""
 
-    # Most rows that are left out, in turn, and rows of F.
+    # The most rows that are left out, in turn, and the most rows of F.
     most_rows: int = 3000
     most_free: int = 2000
-    # Moves whose mean is larger, in units of the margin (for targets, of this share of the mean residual), are found
-    # again by a band of this share of them, and again where that makes them less than half as large.
+    # Changes of scores whose mean is larger than ``large``, in units of the margin (for targets, of ``of_residual``
+    # times the mean residual), are computed again with a band of ``band`` times their mean, and again while that halves
+    # them.
     large: float = 1.0
     of_residual: float = 0.25
     band: float = 0.5
     most_bands: int = 8
-    # Pairs of classes share the kernel values of all support vectors where these are at most so many for each pair: a
-    # call takes as long.
+    # Pairs of classes share the kernel values of all support vectors if these are at most this many per pair: one call
+    # takes as long as computing this many.
     values_of_call: int = 1 << 16
-    # Multiply-adds of a call that may be split, at most: Ctrl-C waits for its end.
+    # The most multiply-adds of a call, if it may be split: Ctrl-C waits for its end.
     work_of_call: float = 1e9
 
 
@@ -75,7 +76,7 @@ class Values:
         if self.kernel_rows.dtype != np.float64:
             self.kernel_rows = replace(problem, precision="float64", kept=None).bind()
         self.K, n, used = fit.kept.get("K"), problem.rows.n_rows, fit.basis_rows
-        self.places = np.arange(n)  # of rows in K; -1: nowhere
+        self.places = np.arange(n)  # places of rows in K; -1: not in it
         if self.K is None or self.K.dtype != np.float64:
             most = min(self.own.values_of_call * len(problem.task.class_pairs()), problem.memory_limit // 32)
             self.places, is_shared = np.full(n, -1), len(used) ** 2 <= most
@@ -166,7 +167,7 @@ class Columns:
         self.scores = scores + np.repeat(fit.model.intercept, self.sizes) if is_free else scores
         residuals = np.abs(self.scores - target)
         self.off = np.abs(residuals - epsilon)
-        if problem.task.has_targets or (not pairs and dual.total):  # no margin
+        if problem.task.has_targets or (not pairs and dual.total):  # targets and one class have no margin
             self.unit = problem.settings_of(LeaveOneOutSettings).of_residual * float(residuals.mean())
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
 
@@ -203,7 +204,7 @@ class Moves:
         n_free = np.add.reduceat(in_span, columns.starts[:-1], dtype=np.int64)
         for column in np.flatnonzero((n_free < 2) | (n_free > own.most_free)).tolist():
             part = columns.part(column)
-            if n_free[column] < 2:  # a free intercept needs one, and a solution at its bounds has none
+            if n_free[column] < 2:  # a free intercept needs one free row, which a solution at its bounds has not
                 in_span[part][np.argsort(columns.off[part], kind="stable")[:2]] = True
             in_span[part] = self.thinned(in_span[part])
         moves = self.by(slice(None), in_span, columns.starts)

@@ -27,10 +27,10 @@ Array = np.ndarray
 MOST_FREE = 3000
 # Costs in entries of kernel rows that steps on pairs go through in the same time. Factorising for m free variables
 # costs m³ / FACTOR, and Python costs OVERHEAD_OF_FEW for few variables, OVERHEAD for more. The first Newton step waits
-# for FIRST more. A step on a pair costs STEP more than its rows. docs/experiments/exact_solver.md, "Unscaled data, few free
-# rows", has how early a Newton step pays.
+# for FIRST more. A step on a pair costs STEP more than its rows. docs/experiments/exact_solver.md, "Unscaled data, few
+# free rows", has how early a Newton step pays.
 FACTOR, OVERHEAD_OF_FEW, OVERHEAD, FIRST, STEP = 45, 200_000, 2_000_000, 800_000, 100
-# Added to the diagonal, in units of what rounding does to the least eigenvalue of kernel values.
+# Added to the diagonal, in units of the rounding error of the least eigenvalue of kernel values.
 RIDGE = 4.0
 # The most rounds in which variables are put on their bounds, and the largest share of them.
 ROUNDS, MOST_PINNED = 8, 1 / 4

@@ -122,7 +122,7 @@ class OneVsOneRun(Run):
         self.states = [None] * len(self.pairs) if state is None else list(state.states)
         self.kernel_rows = problem.bind()
         self.fits: list[PairFit] = []
-        self.bound = 0.0  # of the pairs that records have told of; no pair's objective is below 0
+        self.bound = 0.0  # the bound of the reported pairs; no pair's objective is below 0
         self.converged = False
         self.room = Room()
         self.kept = Kept(self.room) if problem.kept is None else problem.kept
@@ -171,7 +171,7 @@ class OneVsOneRun(Run):
         assert fit.lower_bound is not None
         if fit.kept is not None:
             self.kept.put((LAST, self.pairs[k]), fit.kept.get(LAST))
-        if problem.kept is not self.kept:  # which counts by itself
+        if problem.kept is not self.kept:  # which has a counter of its own
             self.kernel_rows.counter.add(fit.counters["kernel_evals"])
         v = np.zeros(len(self.rows_of(self.pairs[k])))
         v[fit.basis_rows] = fit.model.coef[:, 0]

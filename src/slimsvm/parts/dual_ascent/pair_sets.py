@@ -27,7 +27,7 @@ from slimsvm.tasks import Binary, Examples
 
 Array = np.ndarray
 
-# A pair's fit ends after a call in which D rose by no more than this share of itself: rounding's work.
+# A pair's fit ends after a call in which D rose by no more than this share of itself, as rounding does.
 ROUNDING = 1e-16
 TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
 
@@ -36,10 +36,10 @@ TWO_CLASSES, SIGNS = Binary(), (np.int8(1), np.int8(-1))
 class PairSettings:
     """Settings of which pairs are solved together; docs/experiments/exact_solver.md, "Few rows, many pairs …"."""
 
-    # Steps of a pair, at least and for each of its rows, after which it is solved for alone: calls are little by then.
+    # After this many steps, in all and per row, a pair is solved for alone: calls cost little beside its steps then.
     steps_together: int = 2000
     steps_per_row: int = 10
-    # Rows of pairs that are solved side by side. Chosen, not measured.
+    # The most rows of pairs that are solved together. Chosen, not measured.
     rows_side_by_side: int = 1 << 16
 
 
@@ -103,7 +103,7 @@ class PairSets:
         self.dual = Dual.of(problem, TWO_CLASSES, priced)
         is_fixed, of_tol = problem.to_compare, problem.settings_of(ToleranceSettings)
         self.tol = [Tolerance(problem.tol, is_fixed=is_fixed, settings=of_tol) for _ in pairs]
-        self.inner: dict[int, Inner] = {}  # of pairs that take many steps
+        self.inner: dict[int, Inner] = {}  # for pairs that take many steps
         self.newton: dict[int, NewtonSteps] = {}
         self.progress = [Progress(int(size)) for size in self.sizes]
         self.most_calls = np.inf if problem.max_iter is None else problem.max_iter
@@ -156,7 +156,7 @@ class PairSets:
         v, g = self.v[part], self.g[part]
 
         def total(values: Array) -> float:
-            return float(np.add.reduceat(values, [0])[0])  # the digits of `sums`
+            return float(np.add.reduceat(values, [0])[0])  # which gives the same digits as `sums`
 
         self.intercept[k] = self.middle[k] if dual.balanced else dual.offset * total(v)
         added = float(self.intercept[k]) if dual.balanced else 0.0
@@ -166,7 +166,7 @@ class PairSets:
     def solve(self, workspace: Array) -> list[Status]:
         """Take steps until no pair needs more, or a limit is reached; return each pair's status."""
         found: list[Status | None] = [None] * len(self.tol)
-        closing: dict[int, tuple[int, float]] = {}  # steps and a finer tolerance, of pairs that have met theirs
+        closing: dict[int, tuple[int, float]] = {}  # the steps and the finer tolerance of pairs that have met theirs
         try:
             while is_open := [k for k, status in enumerate(found) if status is None]:
                 self.improve(is_open, closing, workspace)
@@ -184,7 +184,7 @@ class PairSets:
         """Take steps for open pairs, as many as keep the call short enough for Ctrl-C."""
         at_once = max(1, self.in_set.call_work // int(self.sizes[is_open].sum()))
         together, tol = np.zeros(len(self.tol), np.int64), np.zeros(len(self.tol))
-        alone: dict[int, int] = {}  # steps of pairs that have taken many
+        alone: dict[int, int] = {}  # the steps of pairs that have taken many
         for k in is_open:
             most, tol[k] = closing.get(k, (at_once, self.tol[k].now))
             if k in self.newton:
@@ -314,11 +314,10 @@ class PairSets:
 
 
 # -- Pairs of classes of few rows: each pair is one working set, of the kernel matrix of all rows or of its own
-# The matrix of all rows, where they are few, is computed once, and many pairs are solved side by side
-# (`parts.dual_ascent.pair_sets`). Of the exact solver's levels (`solvers.exact`) only the lowest is
-# left.
+# The matrix of all rows, if they are few, is computed once, and many pairs are solved together
+# (`parts.dual_ascent.pair_sets`). Of the exact solver's levels (`solvers.exact`) only the lowest one remains.
 
-# A share of v'Kv that is as good as nothing: what rounding takes off a bound is found out for all rows at once.
+# If rounding is at most this share of v'Kv, its effect on the bound is computed for all pairs together.
 LITTLE = 1e-11
 
 

@@ -28,7 +28,7 @@ from slimsvm.tasks import Examples
 
 Array = np.ndarray
 
-# Newton's steps in a block, halvings of one, and the share of a block's value that the last one gains.
+# The most Newton steps in a block and halvings of one, and the smallest gain of a step as a share of the block's value.
 BLOCK_STEPS, HALVINGS, SHARE = 20, 30, 1e-6
 
 
@@ -113,7 +113,7 @@ class ResidualAscent(DualAscent):
         for _ in range(BLOCK_STEPS):
             found = task.smooth(f, 1.0, examples)
             lack = C * found.residual - alpha
-            # Of several classes the diagonal of shares is above their second derivative.
+            # For several classes the diagonal of shares bounds their second derivative from above.
             curvature = found.curvature if found.share is None else found.share * examples.weights[:, None]
             step = np.column_stack([_newton(K, C * curvature[:, c], lack[:, c]) for c in range(lack.shape[1])])
             moved, share = K @ step, 1.0

@@ -14,7 +14,7 @@ from slimsvm.parts.dual_ascent.newton_step import STEP, NewtonSteps, newton_step
 
 Array = np.ndarray
 
-TINY = 1e-12  # curvature of a direction that has none (LIBSVM's τ)
+TINY = 1e-12  # the curvature of a direction without any (LIBSVM's τ)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def solve_set(
     memory = {} if workspace is None else {"workspace": workspace}
     values = _values(block) | {"lo": bounds[0], "hi": bounds[1]}
     now = _grown(block, g, v, bounds, balanced, epsilon, tol, own)
-    few: Array | None = None  # rows that steps are made among; None: all
+    few: Array | None = None  # the rows that steps use; None: all
     while True:
         size, most = (n, own.soon * n if n >= own.worth_shrinking else left) if few is None else (len(few), left)
         asked = min(max(1, own.call_work // max(1, size)), left, most)

@@ -39,20 +39,21 @@ Array = np.ndarray
 class SweepSettings:
     """Settings of the sweeps."""
 
-    # Numbers that the sweeps of one call go through: Ctrl-C is heard between two. Chosen, not measured.
+    # The most numbers that the sweeps of one call go through: Ctrl-C is checked between calls. Chosen, not measured.
     call_work: int = 1 << 24
-    # The violation that sweeps for the first b end at; for the next ones this share of Σ v / Σ |v|, down to tol.
+    # The violation at which the sweeps for the first b end; for each next b it is this share of Σ v / Σ |v|, down to
+    # tol.
     first_tol: float = 0.3
     tol_share: float = 1.0
-    # The first change of b, and the longest, in units of Σ v / Σ |v| and of the margin.
+    # The first change of b, in units of Σ v / Σ |v|, and the longest one, in units of the margin.
     first_step: float = 5.0
     longest: float = 2.0
-    # Σ v / Σ |v| that is enough, in units of tol, and a bracket of b that tells nothing more. The sum, or tol, is
-    # lowered by ``finer`` where the gap is wide for want of it.
+    # Σ v counts as 0 if Σ v / Σ |v| is this small, in units of tol, or if the bracket of b is this narrow. If the gap
+    # stays wide, that limit, or tol, is multiplied by ``finer``.
     least_sum: float = 0.1
     narrowest: float = 1e-7
     finer: float = 0.1
-    # Sweeps after which pairs of rows take over.
+    # After this many sweeps steps on pairs of rows take over.
     most_sweeps: int = 2000
 
 
@@ -79,7 +80,7 @@ class SweepRun(Run):
 
     def __init__(self, problem: Problem, state: DualState | None, by_pairs: Callable[[DualState], Any]):
         self.problem, self.dual, self.own = problem, Dual.of(problem), problem.settings_of(SweepSettings)
-        # Scores are products with w, in float64; the model's are in what was asked for.
+        # Scores are products with w in float64; the model has the type that was asked for.
         self.kernel_rows = replace(problem, precision="float64", kept=None).bind()
         self.precision, self.by_pairs = problem.bind().precision, by_pairs
         self.rest: Any = None

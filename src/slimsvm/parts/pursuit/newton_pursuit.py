@@ -46,7 +46,7 @@ Array = np.ndarray
 
 # Soft argmaxes below this share of the largest are left out of a residual. Chosen, not measured.
 NEGLIGIBLE = 1e-6
-# The basis counts as complete after this many vain searches in a row. Chosen, not measured.
+# The basis counts as complete after this many searches in a row without a vector. Chosen, not measured.
 MAX_REFUSED = 10
 
 
@@ -58,19 +58,20 @@ class PursuitSettings:
     descent", "How exactly to solve while the basis grows".
     """
 
-    # While the basis has less than this share of max_basis, this share of the vectors there are come, at least so many,
-    # since later ones make up for the choice.
+    # While the basis has less than this share of max_basis, ``early_growth`` times its size is added, at least
+    # ``early_vectors``, since later vectors make up for the choice.
     early: float = 0.6
     early_growth: float = 0.25
     early_vectors: int = 8
-    # Then this share of max_basis, at least so many; all along where max_basis is below ``small_basis``.
+    # Then ``late_share`` of max_basis is added, at least ``late_vectors``; from the start if max_basis is below
+    # ``small_basis``.
     late_share: float = 0.05
     late_vectors: int = 4
     small_basis: int = 80
-    # Where all are moved in the end: this share of those there are, at least so many.
+    # If all vectors are optimised at the end, ``moved_growth`` times the basis is added, at least ``moved_vectors``.
     moved_growth: float = 0.5
     moved_vectors: int = 8
-    # While the basis grows Newton's steps end at a gap of this share of the loss, or after so many steps.
+    # While the basis grows, Newton steps end at a gap of this share of the loss, or after this many steps.
     growing_gap: float = 0.02
     growing_steps: int = 3
 
@@ -215,7 +216,7 @@ class PursuitRun(Run):
         self.directions: Directions | None = None
         if plan.search is not None and not (known or plan.record_delta):
             self.directions = plan.search.find(self.kernel_rows, self.rng)
-        # The rows as they are seen while vectors are sought.
+        # The rows as the search for vectors sees them.
         self.seen = self.kernel_rows if self.directions is None else self.directions.beside(self.kernel_rows)
         self.space = self._new_space()
         if isinstance(state, PursuitState) and state.model is not None:
@@ -229,10 +230,10 @@ class PursuitRun(Run):
         self.delta: float | None = None
         self.lower_bound: float | None = 0.0 if plan.record_delta else None
         self.growing, self.converged = self.space.rank < plan.max_basis, False
-        # A basis that does not grow, that of a warm start, is not moved either.
+        # A basis that does not grow, as in a warm start, is not optimised either.
         self.sweeps = plan.sweeps if self.growing else 0
         self.descent: VectorDescent | None = None
-        # Before they were moved: the model, and a bound on those of its vectors.
+        # The model before its vectors were optimised, and a bound on models of its vectors.
         self.unmoved: tuple[KernelExpansion, float] | None = None
         self.newton.aim(self.settings.growing_gap if self.growing else None)
         self.found = Found(None, start[0], start[1], np.inf, -np.inf, np.inf, 1.0)
@@ -265,7 +266,7 @@ class PursuitRun(Run):
         if self.plan.record_delta:
             self._certify()
         self._note()
-        # Of vectors that were moved, Newton's method may also end where they cannot come below those that were not.
+        # After vectors were optimised, Newton's method may also end if they cannot give a lower objective than before.
         self.converged = not self.growing and (newton.is_done or newton.bound >= self.found.objective)
         if self.converged:
             self._go_on()

@@ -133,7 +133,7 @@ def finish_by_cuts(
         return run.found(n_steps)
 
 
-# Gaps asked for, and cuts that a finish may take.
+# The gaps to reach, and the most cuts of a finish.
 NEWTON_TOLERANCE, CUTS_TOLERANCE, MAX_CUTS = 1e-3, 1e-2, 2000
 
 

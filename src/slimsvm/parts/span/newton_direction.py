@@ -21,12 +21,12 @@ from slimsvm.parts.span.whitened_span import Subspace
 
 Array = np.ndarray
 
-# More rows than the accuracy's limit, or than this many for each coordinate, are sampled (docs/experiments/
-# subspace_pursuit.md, "How many rows a direction is made of").
+# Rows are sampled if they are more than the accuracy's limit, or than this many per coordinate
+# (docs/experiments/subspace_pursuit.md, "How many rows a direction is made of").
 ROWS_PER_COORDINATE = 4
 CG_STEPS = 100
-# Numbers in a point up to which the second derivative of several outputs is formed as a whole: for exact directions,
-# and where many slow steps were taken (docs/experiments/newton_in_a_fixed_basis.md, "Several outputs").
+# The most numbers in a point for which the second derivative of several outputs is formed as a whole: for exact
+# directions, and after many slow steps (docs/experiments/newton_in_a_fixed_basis.md, "Several outputs").
 MAX_WHOLE, WHOLE_EFFORT = 1500, 8
 
 
@@ -187,7 +187,7 @@ def _conjugate_gradients(
             break
         Hp = apply(p)
         curvature = float(np.sum(p * Hp))
-        if not curvature > 0.0:  # squares of tiny numbers are 0
+        if not curvature > 0.0:  # the squares of tiny numbers underflow to 0
             break
         step = rz / curvature
         x += step * p

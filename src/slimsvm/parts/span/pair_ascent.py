@@ -31,11 +31,11 @@ Array = np.ndarray
 class AscentSettings:
     """Settings of when a pair is solved; docs/experiments/automatic_choice.md: 50 sweeps do not always suffice."""
 
-    # The derivatives at which a pair is done with; the margin is 1. Chosen, not measured.
+    # A pair is solved when its derivatives are this small; the margin is 1. Chosen, not measured.
     tol: float = 0.1
-    # Sweeps over the rows of each pair. Late sweeps are short: most rows are at a bound and left out.
+    # The most sweeps over the rows of each pair. Late sweeps are short: they leave out rows at a bound, which are most.
     sweeps: int = 1000
-    # Numbers that one call into the core goes through: Ctrl-C is heard between two.
+    # The most numbers that one compiled call goes through: Ctrl-C is checked between calls.
     call_work: int = 1 << 27
 
 

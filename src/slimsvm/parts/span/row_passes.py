@@ -20,7 +20,7 @@ from slimsvm.rows import Block, is_sparse
 from slimsvm.tasks import Examples, Smoothed, Task
 
 Array = np.ndarray
-# A list with an entry for each part, or where these are elsewhere what stands for it.
+# A list with an entry for each part, or an object that stands for entries kept in other processes.
 Parts = Any
 
 

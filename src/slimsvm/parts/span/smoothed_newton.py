@@ -54,40 +54,40 @@ class NewtonSettings:
     """
 
     # A stage ends when the next Newton step is expected to gain less than this share of the smoothing's gap, a line
-    # search when the slope has fallen to that share. The second values are for gaps below ``thorough``.
+    # search when the slope has fallen to this share. The second values are for gaps below ``thorough``.
     stage_shares: tuple[float, float] = (0.1, 1e-3)
     slope_shares: tuple[float, float] = (0.3, 0.1)
     thorough: float = 1e-6
     # τ falls at most by this factor from stage to stage; the smoothing's gap aims at this share of the tolerance.
     tau_factor: float = 0.3
     gap_share: float = 0.4
-    # The first τ as a share of the mean loss: of a fit from 0, and of one from given coefficients.
+    # The first τ as a share of the mean loss: if a fit starts from 0, and if it starts from given coefficients.
     first_tau: float = 1.0
     next_tau: float = 0.3
-    # Directions are made of ``more`` times as many rows, and of rows of a quarter of the curvature, after a step that
-    # left more than the share ``slow`` of what a step can gain.
+    # A direction uses ``more`` times as many rows, and rows down to a quarter of the curvature, after a step that left
+    # more than the share ``slow`` of its possible gain.
     slow: float = 0.2
     more: float = 2.0
     most_effort: float = 1e6
-    # The first directions are made of at most ``first_effort`` times the usual number of rows, one for each
-    # ``effort_rows``: passes over very many rows cost more than good directions do.
+    # The first directions use at most ``first_effort`` times the usual number of rows, one more for each
+    # ``effort_rows`` rows: passes over very many rows cost more than good directions do.
     effort_rows: int = 400_000
     first_effort: float = 25.0
-    # A larger C than the first is reached from there, by steps of this factor.
+    # A C above the first one is reached from there, by steps of this factor.
     first_C: float = 1e3
     C_factor: float = 10.0
-    # The first steps are taken on one row in ``sample_step``, where that leaves at least ``fewest_sampled`` rows. They
-    # end at a gap of the share ``first_tolerance`` of the objective, as do steps at a lower C than the problem's.
+    # The first steps use one row in ``sample_step``, if that leaves at least ``fewest_sampled`` rows. They end at a gap
+    # of ``first_tolerance`` times the objective, as do steps at a C below the problem's.
     sample_step: int = 16
     fewest_sampled: int = 2000
     first_tolerance: float = 0.05
-    # The end is reached after so many steps in a row that neither raised the bound nor lowered τ, the objective or the
-    # smoothed objective by the share ``rounding`` of it, or after ``most_steps`` steps at one τ.
+    # The method ends after ``stalled_steps`` steps in a row that neither raised the bound nor lowered τ, the objective
+    # or the smoothed objective by the share ``rounding`` of it, or after ``most_steps`` steps at one τ.
     stalled_steps: int = 5
     rounding: float = 1e-13
     most_steps: int = 200
-    # Up to so many rows the smoothed losses of all are kept between passes; beyond, they are made again, which is
-    # quick.
+    # Up to this many rows the smoothed losses of all are stored between passes; for more rows computing them again is
+    # fast.
     kept_rows: int = 1 << 21
 
 
@@ -285,7 +285,7 @@ class ConvexFinish:
         mean_loss = self.passes.smooth(self.point.scores, 1.0).loss / self.examples.total_weight
         self.tau = self.kept_tau or (share * mean_loss if mean_loss > 0 else 1.0)
         self._evaluate()
-        # From a good start, begin with the τ that proves most of it; a rise that is rounding's proves nothing.
+        # From a good start, begin with the τ that gives the best bound; a bound that rises by rounding only gives none.
         tau, rises = self.tau, share < own.first_tau
         while rises and self.values.smoothing_gap > 0.5 * self.tolerance():
             bound, tau = self.bound, self.tau
@@ -307,7 +307,7 @@ class ConvexFinish:
             self.effort = min(own.more * self.effort, own.most_effort)
         self.decrement = decrement
         self.point, smoothed = self._search(along, decrement)
-        target, tau = max(0.0, self.tolerance()), self.tau  # rounding may leave a share of the loss below 0
+        target, tau = max(0.0, self.tolerance()), self.tau  # rounding may make the smoothed loss negative
         if now.smoothing_gap > 0.5 * target and 0.5 * decrement <= self.stage_share * now.smoothing_gap:
             self.tau *= max(own.tau_factor, np.sqrt(own.gap_share * target / now.smoothing_gap))
             self.decrement = np.inf
@@ -345,7 +345,7 @@ class ConvexFinish:
 
         def slope(step: float) -> float:
             nonlocal there, smoothed
-            smoothed = self.values.smoothed  # lets go of what the step before kept
+            smoothed = self.values.smoothed  # frees what the step before stored
             there, smoothed = step, self.passes.smooth_along(self.point.scores, step, along.scores, self.tau)
             u = self.point.u + step * along.u
             return float(np.sum(self.penalty * u * along.u) - self.problem.C * smoothed.product)

@@ -28,17 +28,18 @@ from slimsvm.rows import in_pieces, parts_of
 
 Array = np.ndarray
 
-# Kernel values computed at a time where they are not kept: what the processor's caches hold.
+# Kernel values computed together if they are not stored: as many as the processor's caches hold.
 BLOCK_BYTES = 1 << 22
 # Rows and columns of the tiles of dense products.
 TILE_ROWS, TILE_COLUMNS = 128, 128
-# Multiplications of values that come from memory, from which on a thread is woken for them. Chosen, not measured.
+# From this many multiplications of values in memory on, a thread is woken for them. Chosen, not measured.
 WORK_PER_THREAD = 500_000
-# A direction of length 1 is made of vectors that are together at most so long, each times its coefficient. Each of many
-# vectors may be independent of those before it, and the last all but dependent on the others together: what is left of
-# a length of 1 after such cancelling is rounding errors (the square of this, times 1e-16).
+# The coefficients of a direction of length 1, each times the length of its vector, sum up to at most this. Each of many
+# vectors may be independent of those before it, and the last one nearly dependent on all others: after more cancelling
+# only rounding errors would be left of a length of 1 (the square of this, times 1e-16).
 MOST_CANCELLED = 1e6
-# Columns a growing basis makes room for at first, and rows whose new columns, or coordinates, are computed at a time.
+# The first number of columns that a growing basis has room for, and the rows whose new columns, or coordinates, are
+# computed together.
 FIRST_COLUMNS, COPY_ROWS = 128, 1 << 14
 
 
@@ -259,7 +260,7 @@ class Subspace:
         dtype = self.kernel_rows.dtype
         out, right = np.empty((len(index), self.rank + 1), dtype), self._to_coef.astype(dtype)
         out[:, self.rank] = self.constant
-        for part in in_pieces(len(index), COPY_ROWS):  # kernel values of all would take as much memory as what is made
+        for part in in_pieces(len(index), COPY_ROWS):  # kernel values of all would take as much memory as the result
             values = self.values(index[part]) if raw is None else self._values_of(raw[part])
             multiply_rows(values, right, out[part, : self.rank], self.n_threads, is_upper=True)
         return out
