@@ -19,7 +19,7 @@ def check_sparse(X: Any, name: str = "X") -> None:
     ----------
     X : scipy sparse matrix or array of any format, or anything else
     name : str, default="X"
-        What X is called in messages.
+        The name of X in messages.
     """
     form = getattr(X, "format", None)
     if not hasattr(X, "tocsr") or form not in (*_COMPRESSED, "coo"):
@@ -99,7 +99,7 @@ def seen_by(
         What other columns are to the kernel: nothing to inner products; to distances they are one more column, the last
         one, of the same sum of squares or of absolute values.
     data, indices, indptr
-        Of rows with distinct columns, increasing in each row.
+        The rows as CSR; columns are distinct and increasing in each row.
 
     Examples
     --------

@@ -198,7 +198,7 @@ class TrainingRows:
     Parameters
     ----------
     n_candidates : int, default=59
-        Where n vectors are asked for at once, at least 6 n.
+        If n vectors are asked for together, at least 6 n.
     """
 
     n_candidates: int = N_CANDIDATES
@@ -223,7 +223,7 @@ class FixedPoint:
     n_candidates : int, default=59
         Random rows that starts are chosen from. Where n vectors are asked for at once, at least 6 n.
     n_starts : int, default=3
-        Where n vectors are asked for at once, at least 2 n.
+        If n vectors are asked for together, at least 2 n.
     max_iter : int, default=2
         More are no better where many vectors are asked for: weights of both signs make full steps overshoot.
     damping : float, default=1

@@ -89,7 +89,7 @@ class BudgetedModel:
     basis_rows : int64 ndarray of shape (n_basis,)
         Training rows the points are, -1 for points made by mergers.
     chunk_rows : int
-        Rows folded at a time where the folded rows are not all kept in memory.
+        Rows that are folded together if the folded rows are not all kept in memory.
 
     Raises
     ------

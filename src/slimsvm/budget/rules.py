@@ -134,15 +134,15 @@ class Merge(BudgetRule):
 class MultiMerge(Merge):
     """`Merge` of several pairs at a time: one search over the points then makes room for several steps.
 
-    The point of the smallest coefficient merges with its best partner, what comes of it with the next best, and so on.
+    The point of the smallest coefficient merges with its best partner, the result with the next best, and so on.
 
     Parameters
     ----------
     pairs : int, default=3
-        Mergers at a time, at least 2.
+        Mergers in one search, at least 2.
     search : {"table", "golden-section"}, default="table"
     two_signs : bool, default=True
-        As in `Merge`.
+        The same as in `Merge`.
 
     References
     ----------

@@ -48,9 +48,9 @@ class Part:
         The file, or the set and its part.
     X : ndarray or csr_array of shape (n, d)
     y : ndarray of shape (n,) or None
-        None where the file has no labels.
+        None if the file has no labels.
     extra : dict
-        What `fit` and `score` take besides: the ``groups`` of rows to rank, the ``lengths`` of sequences.
+        What else `fit` and `score` take: the ``groups`` of rows to rank, the ``lengths`` of sequences.
     names : list of str or None
         The features, where the file has names of columns.
     label : str or None
@@ -313,7 +313,7 @@ def read_form(
     args : Namespace
         The options of `add_reading_options`.
     trained : Trained, optional
-        What the model was trained on: features that there must be.
+        The training of the model, which says what features there must be.
     labels_needed : bool
         False: the file may hold no labels (rows), no queries, or by ``args.unlabelled`` no label column (sequences).
     test : bool

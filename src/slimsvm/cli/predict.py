@@ -221,7 +221,7 @@ def quality(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
     ----------
     estimator : SVC, SVR, RankSVM or SequenceSVM
     part : Part
-        With its true labels, as a file gave them.
+        The part, with its true labels as a file gave them.
     predicted : ndarray of shape (n,)
     """
     y = part.y

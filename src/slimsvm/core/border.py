@@ -56,9 +56,9 @@ class Structure:
     Attributes
     ----------
     memory : ctypes.Structure
-        As slimsvm.h has it.
+        The structure, with the layout of slimsvm.h.
     arguments : dict
-        What it was made from: keeps the arrays alive.
+        The objects it was made from, to keep their arrays alive.
     """
 
     def __init__(self, layout: Layout, /, **arguments: Any) -> None:

@@ -30,16 +30,16 @@ class Limit:
     Parameters
     ----------
     seconds : float or None
-        From now on; None: no limit but the outer one.
+        Seconds from now on; None: only the outer limit counts.
     outer : Limit or None
-        What it lies in, and cannot outlast.
+        The limit that contains it, and that it cannot outlast.
 
     Attributes
     ----------
     seconds : float
-        As it was given, no more than the outer one's; infinite without.
+        The given seconds, no more than the outer limit's; infinite without.
     end : float
-        By `time.perf_counter`.
+        The end by `time.perf_counter`.
     was_reached : bool
         Whether this limit, or one within it, ended something.
     """

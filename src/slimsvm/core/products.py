@@ -28,7 +28,7 @@ def in_calls(n: int, microseconds: float, multiple: int = 1) -> Iterator[slice]:
     ----------
     n : int
     microseconds : float
-        What one of them takes one thread, about.
+        About how long one of them takes one thread.
     multiple : int
         Their number in all slices but the last is a multiple of this.
 

@@ -140,7 +140,7 @@ class Partitions:
     n_features : int
     dtype : numpy.dtype
     names : list of str or None
-        Of the columns.
+        The names of the columns.
     """
 
     cluster: Cluster

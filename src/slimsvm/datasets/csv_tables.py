@@ -209,7 +209,7 @@ class Asked:
     target : str, False or None
         The label's column, or its array. None: the usual one. False: there are no labels.
     header : bool or None
-        Whether the first line of a CSV file names the columns. None: by what it looks like.
+        Whether the first line of a CSV file names the columns. None: the line decides.
     columns : sequence of str or None
         The features by name, in the order in which they are wanted.
     label : str or None
@@ -244,7 +244,7 @@ def layout_of(first: list[str], rows: Callable[[], Iterable[list[str]]], asked: 
     Parameters
     ----------
     first : list of str
-        Its fields, without blanks around them.
+        The fields of the line, without blanks around them.
     rows : callable
         Begins to go through the rows after the first line.
     asked : Asked

@@ -1,6 +1,6 @@
 """Generators of artificial data of any size: checkerboard, waveform, two Gaussians.
 
-The same `random_state` gives the same rows on every machine. Labels are int64, rows float32.
+The same `random_state` gives the same rows on every computer. Labels are int64, rows float32.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def checkerboard(
     -----
     The paper says "noise level parameter sigma set to 0.02" of a toolbox's. Its numbers say what that is: with a
     million points, squares that overlap by 0.02, γ = 20 and C = 1, uniform cuts of 400 err on 3.1 % of the training
-    points here and in the paper (with Gaussian noise of 0.02 on 3.0 %), and the exact machine on 2.9 % of other points
+    points here and in the paper (with Gaussian noise of 0.02 on 3.0 %), and the exact SVM on 2.9 % of other points
     in both (with Gaussian noise on 2.3 %).
 
     With the default noise and `random_state=0`, n = 10⁵ has 9,156 support vectors with C = 1, gamma = 10, and 2.32 %

@@ -140,7 +140,7 @@ class CrossTrainer(Solver):
     Parameters
     ----------
     solver : Solver or None, default=None
-        Of all SVMs; None: `Exact`.
+        The solver of all SVMs; None: `Exact`.
     n_subsets, subset_size, validation_size
         Arguments of `split`.
     first_C, C : float or None
@@ -282,7 +282,7 @@ class CrossTrainer(Solver):
     ) -> tuple[Fit | None, int]:
         """Train the SVM of few vectors with the best coefficients for all rows; return it with its kernel evaluations.
 
-        None where ``max_basis="auto"`` and so few vectors do worse than the SVMs of the subsets.
+        Return None if ``max_basis="auto"`` and these vectors do worse than the SVMs of the subsets.
         """
         validating, training = edited.split.validating, edited.split.training
         found = self._vectors(problem, edited, training, seed, clock)

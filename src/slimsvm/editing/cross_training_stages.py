@@ -115,7 +115,7 @@ class FirstStage:
     Parameters
     ----------
     models : list of KernelExpansion
-        Their thresholds are in their intercepts.
+        The models, whose intercepts contain their thresholds.
     support : list of int64 ndarray
         Positions of the rows that are their vectors.
     margins : float64 ndarray of shape (n_subsets, n)

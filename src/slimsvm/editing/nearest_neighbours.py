@@ -65,12 +65,12 @@ def edited_nearest_neighbours(
     codes : int64 ndarray of shape (n,)
         Classes 0, 1, ….
     n_neighbors : int
-        As many as there are others where it is more.
+        The number of neighbours, limited by the number of other rows.
     n_jobs : int or None
     unanimous : bool
         Whether a row is discarded as soon as one neighbour has another class.
     index : estimator with ``kneighbors``, or None
-        What finds the neighbours.
+        Finds the neighbours.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def multi_edit(
     Parameters
     ----------
     X, codes
-        As in `edited_nearest_neighbours`.
+        The same as in `edited_nearest_neighbours`.
     n_splits : int
         The paper's s, at least 2. Fewer rows than that are left as they are.
     n_stable : int
@@ -211,7 +211,7 @@ def condense(X: Any, codes: Array, order: Array, kept: Array | None = None) -> A
     X : ndarray or csr_array of shape (n, d)
     codes : int64 ndarray of shape (n,)
     order : int64 ndarray
-        The order in which rows are looked at: the store depends on it.
+        The order of the rows, on which the store depends.
     kept : int64 ndarray or None
         Rows that the store holds from the beginning; none of ``order``.
 

@@ -57,9 +57,9 @@ class Ramp(Solver):
     Parameters
     ----------
     solver : Exact or None, default=None
-        Of every step.
+        The solver of every step.
     s : float, default=-1.0
-        Where the hinge is cut off: no row's loss is above 1 − s. Below 1.
+        The point where the hinge is cut off: no row's loss is above 1 − s. Below 1.
     """
 
     def __init__(self, solver=None, s=-1.0):

@@ -53,7 +53,7 @@ class Additive(ParametricKernel):
     widths : array of shape (m,), default=None
         Numbers of columns of the terms, from left to right; None: each column is a term.
     shares : array of shape (m,), default=None
-        Of the terms, from 0 on, not all 0; they are divided by their sum. None: all alike.
+        The shares of the terms, from 0 on, not all 0; they are divided by their sum. None: all alike.
     interaction : float, default=0.0
         Share of the product kernel, from 0 to 1.
 

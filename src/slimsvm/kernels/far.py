@@ -57,7 +57,7 @@ class Bulk:
     folding : Folding
         Units of the features.
     centre : float64 ndarray of shape (d,)
-        Of sparse rows nothing: they are taken about 0.
+        The centre; sparse rows have none, since they are taken about 0.
     limit : float
         Exponent about the centre up to which rows are in it.
     apart : float

@@ -283,7 +283,7 @@ class FoldedKernel(ParametricKernel):
         Parameters
         ----------
         z : ndarray, or another kind of number
-            What has ``+ - * /``, with floats too.
+            A number or an array with ``+ - * /``, also with floats.
         f : Functions
             Functions of such numbers: exp, sqrt, tanh, power.
         """

@@ -46,7 +46,7 @@ class Folding:
     row_scale, point_scale : float or ndarray of shape (d,)
         Factors of each feature.
     degree : int
-        Of the map POWER.
+        The degree of the map POWER.
     norms : bool
         Whether h(v) = -|v|^2 / 2 on both sides; otherwise h is 0 for rows and ``shift`` for points.
     shift : float
@@ -67,7 +67,7 @@ class Folding:
     def metric(self) -> float | np.ndarray:
         """Return the weight of each raw feature in the folded product: the derivative in z_c is slope · metric_c · x_c.
 
-        With ``norms`` it is slope · metric_c · (x_c - z_c).
+        With ``norms`` the derivative is slope · metric_c · (x_c - z_c).
         """
         return self.row_scale * self.point_scale
 

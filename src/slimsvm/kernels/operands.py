@@ -75,7 +75,7 @@ class Points:
     Parameters
     ----------
     vectors : ndarray or CSR of shape (k, d), or callable
-        What they are made from, or what returns it: few ask for it.
+        The vectors that they are made from, or a function that returns these: few callers need them.
     k : int
         How many there are.
 
@@ -84,7 +84,7 @@ class Points:
     form : int
         Which product they are laid out for: INNER, … of `slimsvm.core`; -1 for none.
     data : core.Structure (points), or another object
-        What compiled code reads; of a kernel without folding what its `Kernel.prepared` made.
+        The operand for compiled code; for a kernel without folding, what its `Kernel.prepared` returned.
     far : int64 ndarray
         Positions of those that are far from the centre: their values with rows that are, too, are not what they should.
     """
@@ -193,10 +193,10 @@ class RawScorer(Sized):
     folding : Folding
     centre : ndarray of shape (d,)
     points : Points
-        As `points_for_dense` makes them, k of them.
+        The k points as `points_for_dense` makes them.
     coef : ndarray of shape (k, m), C-contiguous
     segments : int64 ndarray of shape (s + 1,)
-        As in `FoldedRows.scores`; (0, k) for `scores` and `labels`.
+        Coefficients as in `FoldedRows.scores`; (0, k) for `scores` and `labels`.
     intercept : float64 ndarray of shape (m,) or None
         Added by `scores` and `labels`.
     """

@@ -1,7 +1,7 @@
 """Points of an additive kernel in the form that its terms take, and the values of rows with them.
 
 A distance in one column is a difference of two numbers: there are no norms, and nothing cancels that both of them hold.
-Sparse rows and points are dense while they are here, some at a time, since columns where both are 0 count, too.
+Sparse rows and points are made dense here, some at a time, since columns where both are 0 count, too.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class TermPoints:
         Units of the columns.
     centre : float64 ndarray of shape (d,)
     dtype : numpy.dtype
-        What values are computed in.
+        The type in which values are computed.
     panels : list of (int, ndarray)
         Numbers of points, and these points side by side.
     call : dict
-        What the core asks for beside them.
+        The other arguments of the core.
     """
 
     folding: Folding

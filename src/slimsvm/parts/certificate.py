@@ -52,7 +52,7 @@ class Certificate:
         Passes of dual coordinate ascent that were finished (of all pairs of classes); cuts, for sequences and losses
         over all rows.
     kernel_evals : int
-        Kernel evaluations that the bound took, beside those of the objective (rows times vectors).
+        Kernel evaluations for the bound, beside those for the objective (rows times vectors).
     seconds : float
     """
 
@@ -76,7 +76,7 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
     problem : Problem
         A free intercept for two classes, pairs of classes, regression and one class only.
     model : KernelExpansion
-        In float64.
+        The model, in float64.
     max_seconds : float or None
         Time limit; the bound so far is then returned.
 

@@ -58,7 +58,7 @@ class Need:
     ----------
     is_met : callable (problem) -> bool
     reason : str
-        With the fields ``{solver}``, ``{problem}`` and ``{task}``, the name of the task's class.
+        The message, with fields ``{solver}``, ``{problem}`` and ``{task}``, the name of the task's class.
     """
 
     is_met: Callable[[Problem], bool]

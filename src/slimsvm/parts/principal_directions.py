@@ -108,7 +108,7 @@ class Search:
     least_held, most_left : float
         Share of the variance that they must hold, and what they may leave of it, times γ.
     most_bytes : float
-        That the rows seen along them may take, as they are and folded.
+        Memory that projected rows may take, as they are and folded.
     """
 
     n: int

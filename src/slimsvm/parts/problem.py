@@ -114,7 +114,7 @@ class Problem:
         Factor of one example's loss; C₁ = C·Ω is that of the mean loss.
     intercept : {"regularized", "free", "none"}
     tol : float
-        What a solver makes of it is in its docstring.
+        The tolerance; each solver's docstring says of what.
     precision : {"auto", "float32", "float64"}
     max_iter : int or None
         None: no limit.
@@ -127,14 +127,14 @@ class Problem:
     verbose : int
         1 shows a progress bar on standard error.
     kept : Kept or None
-        What earlier fits of the same rows, kernel and precision left.
+        The store that earlier fits of the same rows, kernel and precision filled.
     to_compare : bool
         Whether the fit is one of several that are only compared: it ends at ``tol``, however wide the gap is, and its
         lower bound is as rounding left it.
     room : Room or None
         Memory that earlier fits used; not where there is `kept`, which has its own.
     settings : tuple of settings objects
-        Of parts whose constants are to be others than their defaults, such as ``(GradientSettings(tile_rows=16),)``.
+        Settings of parts that are not the defaults, such as ``(GradientSettings(tile_rows=16),)``.
         Smaller problems that a solver makes of this one have them too.
     """
 

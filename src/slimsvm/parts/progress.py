@@ -64,9 +64,9 @@ class Bar:
     Parameters
     ----------
     run : Run
-        Its ``doing`` is what the bar says.
+        The run; its ``doing`` is the bar's text.
     name : str
-        What it says of a run without.
+        The bar's text if the run has none.
     max_iter, max_seconds : int or None, float or None
         Limits of the fit.
     """

@@ -171,7 +171,7 @@ def has_dear_losses(problem: Problem, model: KernelExpansion, much: float) -> bo
 def told_of_gap(fit: Fit, run: Run, is_said: bool) -> Status:
     """Return the fit's status: "converged" only if the gap is no wider than the run's tolerance allows.
 
-    A warning says why where the gap is wide, unless one has said it.
+    A warning says why if the gap is wide, unless one has been given.
     """
     if fit.status is not Status.CONVERGED or fit.lower_bound is None:
         return fit.status
@@ -198,7 +198,7 @@ def sure_bound(run: Run, bound: float, anew: bool = True, is_cut_short: bool = F
     ----------
     run : Run
     bound : float
-        As the run has it.
+        The bound as the run computed it.
     anew, is_cut_short : bool
         See `sure_value`.
     """

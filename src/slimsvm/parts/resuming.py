@@ -27,9 +27,9 @@ class Halfway:
     Parameters
     ----------
     asked : dict
-        What a fit that goes on must be asked, by name (`asked_of`).
+        What identifies the fit, by name (`asked_of`).
     values : dict
-        What the run needs.
+        The state of the run.
     """
 
     asked: dict[str, Any]

@@ -1,7 +1,7 @@
 r"""The effect of rounding on lower bounds.
 
 A dual point V, one number per row and output, bounds all objectives by D(V) = rest − ½ Σ_ij V_i k(x_i, x_j) V_j. Of D
-only the double sum is in doubt. It is summed up anew in float64 over all pairs of rows with V ≠ 0, unless the fit's own
+only the double sum is in doubt. It is computed again in float64 over all pairs of rows with V ≠ 0, unless the fit's own
 sum is one of float64 values that little can have happened to; for the linear kernel it is ‖Σ V_i x_i‖². What is in
 doubt in float64 is then taken off (γ about ε d / 8 for sums of d products):
 
@@ -9,7 +9,7 @@ doubt in float64 is then taken off (γ about ε d / 8 for sums of d products):
     distances          |error of k(x, z)|  ≤  γ (2.5 min(r(x), r(z)) + 2),  r the exponent of a row that is folded:
                        where r(x) and r(z) are far apart, k is next to 0
 
-No row is left out: a single far row can be all there is to a bound.
+No row is left out: a bound may rest on a single far row.
 """
 
 from __future__ import annotations

@@ -58,11 +58,11 @@ class Fit:
     solved : Problem or None
         The problem that the model is of, where the solver had a choice; None: the one it was given.
     trials : list of dict
-        What was tried on rows held out.
+        Results on held-out rows.
     is_too_coarse : bool
         Whether float32 kernel values were too coarse for the problem.
     kept : Kept or None
-        What the exact solver knows of the rows by then: their scores, and kernel values of few.
+        Values that the exact solver leaves for later fits of these rows: scores, and kernel values of few rows.
     """
 
     model: KernelExpansion
@@ -110,7 +110,7 @@ class Run(ABC):
     spent : str or None
         The run's own limit that it has come to, where it has one.
     doing : str or None
-        What a progress bar says, in words for users; None: the solver's name.
+        The text of the progress bar, in words for users; None: the solver's name.
     has_models : bool
         Whether `finish` may be asked after every step, and the run goes on.
     can_go_on : bool

@@ -28,9 +28,9 @@ class AlongC:
     Parameters
     ----------
     values : sequence of float
-        From the lowest.
+        The values of C, from the lowest.
     doing : str
-        What the bar says under ``verbose``.
+        The bar's text under ``verbose``.
     verbose : int, default=0
 
     Examples

@@ -24,11 +24,11 @@ class Curve:
     Attributes
     ----------
     name : str
-        Of the column; of one-hot columns all names.
+        The name of the column; for one-hot columns all names.
     at : float64 ndarray of shape (n,), or list of str
         Values of the column, or the levels of one-hot columns.
     values : float64 ndarray of shape (n, n_outputs)
-        What they add, less its mean over the rows.
+        The values of the curve, less its mean over the rows.
     spread : float
         Standard deviation over the rows, of the output where it is largest: how much the column matters.
     """

@@ -64,7 +64,7 @@ class SizePathDisplay:
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SizePathDisplay:
         """Draw errors on held-out rows of the sizes that were tried.
 
-        Bars are standard errors of the difference to the exact machine, whose error is the dashed line; what is
+        Bars are standard errors of the difference to the exact SVM, whose error is the dashed line; what is
         allowed is shaded.
 
         Parameters

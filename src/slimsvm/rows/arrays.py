@@ -47,7 +47,7 @@ class Rows(ABC):
     dtype : numpy.dtype
         Type the values are stored in.
     feature_names : list of str or None
-        What the columns are called, where they are called something.
+        The names of the columns, if they have names.
     column_sums : ColumnSums or None
         Kept by a pass over rows that are not in memory; see `slimsvm.rows.columns`.
     largest_norm : float or None
@@ -252,9 +252,9 @@ def say_not_finite(found: tuple[int, int, Any], first: int, where: str, names: l
     first : int
         Number of the part's first row among all rows.
     where : str
-        What the part is called.
+        The name of the part.
     names : list of str or None
-        Of the columns.
+        The names of the columns.
     """
     row, column, value = found
     name = column if names is None else names[column]

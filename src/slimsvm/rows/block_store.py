@@ -25,7 +25,7 @@ class BlockStore:
     make : callable (i) -> Rows
     n_blocks : int
     max_bytes : int
-        What blocks that are kept take at most.
+        The most bytes of stored blocks.
     """
 
     def __init__(self, make: Callable[[int], Rows], n_blocks: int, max_bytes: int):

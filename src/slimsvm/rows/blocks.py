@@ -140,7 +140,7 @@ class Blocks(Rows):
             (X, y) or (X, y, weights) of some rows, or functions without arguments that return one. All are read
             once for labels and weights, which stay in memory; functions are called again when their rows are read.
         names, columns, cache_bytes
-            As in `Blocks`.
+            The same as in `Blocks`.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class Blocks(Rows):
         label, weight : str or None, default=None
             Columns that are returned as arrays: labels (numbers or strings), and weights of rows.
         cache_bytes : int, default=256_000_000
-            As in `Blocks`.
+            The same as in `Blocks`.
 
         Returns
         -------
@@ -234,7 +234,7 @@ class Blocks(Rows):
         ----------
         tables : pyarrow.Table, pyarrow.RecordBatch, or several
         columns, label, weight, cache_bytes
-            As in `from_parquet`.
+            The same as in `from_parquet`.
 
         Returns
         -------
@@ -247,7 +247,7 @@ class Blocks(Rows):
         TypeError
             Something among the tables is no table.
         ValueError
-            As in `from_parquet`.
+            The same as in `from_parquet`.
         """
         arrow = _arrow()
         return cls._of_parts(arrow.blocks_of(arrow.table_parts(tables), columns, label, weight), cache_bytes)

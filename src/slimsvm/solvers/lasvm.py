@@ -413,7 +413,7 @@ class LASVM(Solver):
         Parameters
         ----------
         problem : Problem
-            Its rows are the chunk.
+            The rows of the chunk.
         state : OnlineState, optional
 
         Returns

@@ -227,7 +227,7 @@ class Quantiles(SmoothRowLoss):
     Parameters
     ----------
     quantiles : tuple of float
-        In rising order.
+        The shares q, ascending.
 
     References
     ----------
@@ -330,7 +330,7 @@ class OneClass(Task):
     Parameters
     ----------
     nu : float, default=0.5
-        In (0, 1]: a bound from above on the share of rows outside, and from below on that of support vectors.
+        A number in (0, 1]: an upper bound on the share of rows outside, a lower one on that of support vectors.
 
     Examples
     --------

@@ -32,7 +32,7 @@ class TaskReport:
     Attributes
     ----------
     n_examples, n_points : int
-        Examples, and random scores and plain parameters at which each was looked at.
+        The number of examples, and of random scores and plain parameters at which each was checked.
     n_labellings : int
         Labellings that the ones found were compared with, over all examples.
     exhaustive : bool

@@ -76,7 +76,7 @@ class ExampleTask(Task):
         Parameters
         ----------
         scores : ndarray of shape (n_rows, n_outputs)
-            Of one example's rows.
+            The scores of one example's rows.
         plain : ndarray of shape (n_plain,)
         y : labelling or None
         **structure

@@ -94,7 +94,7 @@ class OneVsOne(Task):
     or_scores : bool, default=False
         Whether a solver may take one score for each class instead (`Multiclass`).
     prices : tuple of float or None, default=None
-        What a pair's losses are multiplied by; None: 1. A fit may go on from one of other prices.
+        The factor of each pair's losses; None: 1. A warm start may come from other factors.
 
     Examples
     --------

@@ -281,7 +281,7 @@ class RecallAtK(AtK):
     Parameters
     ----------
     k : int, float or None, default=None
-        As in `PrecisionAtK`.
+        The same as in `PrecisionAtK`.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class Smoothed:
     residual : float64 ndarray of shape (n_rows, n_outputs)
         Minus the derivative of ``value`` by the scores.
     curvature : float64 ndarray of shape (n_rows, n_outputs)
-        Its second derivative by each score alone.
+        The second derivative by each score alone.
     share : float64 ndarray of shape (n_rows, n_outputs) or None
         The soft argmax a where there are several outputs. The second derivatives by two scores of a row are
         ω/τ (diag(a) − a aᵀ).
@@ -80,7 +80,7 @@ class RowDual:
     epsilon : float
     lo, hi : float64 ndarrays of shape (n_rows,)
     total : float
-        What Σ v_i is where the objective has a term in the intercept; 0 otherwise.
+        The value of Σ v_i if the objective has a term in the intercept; otherwise 0.
     """
 
     target: Array

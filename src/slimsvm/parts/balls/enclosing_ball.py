@@ -12,7 +12,7 @@ with η = Q_ii where that is the same for all rows. Elsewhere (weights, kernels 
 largest of them, as in Tsang, Kwok, Zurada, "Generalized Core Vector Machines", IEEE TNN 2006.
 
 Rows outside the ball, widened by 1 + ε, are searched for among 59 random ones: with a probability of 95 % one of them
-is among the 5 % farthest. Where none is found all rows are looked at, so that a fit only ends when there is none.
+is among the 5 % farthest. If none is outside, all rows are checked, so that a fit only ends when none is.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class BudgetState:
     n_changed : int
         Steps so far that changed the model.
     n_rows, n_last, digest
-        Of streams: rows met so far, those of the last chunk, and what tells whether the same rows come again.
+        For streams: rows so far, rows of the last chunk, and a digest to recognise the same rows.
     random : dict or None
         State of the random numbers, to go on with where the fit is given no generator.
     """

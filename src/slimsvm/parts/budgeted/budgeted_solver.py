@@ -136,13 +136,13 @@ class BudgetedSolver(Solver):
         Parameters
         ----------
         problem : Problem
-            Its rows are the chunk.
+            The rows of the chunk.
         state : BudgetState, OneClassState or AfterFit, optional
 
         Returns
         -------
         Fit
-            Of the rows of the chunk; without a finish.
+            The fit over the rows of the chunk, without a finish.
         """
         if problem.task.intercept_price:
             state = one_class_after_fit(state) if isinstance(state, AfterFit) else state

@@ -4,7 +4,7 @@ A chunk is met once, in random order, by the steps of `parts.budgeted.epochs`; t
 before.
 
 BSGD    min ½‖w‖² + C Σ_i ω_i ℓ_i(w) over all n rows met so far:  step t adds (n C ω_i / t) y_i φ(x_i)
-BSCA    the rows of earlier chunks keep the α they had; those of this chunk have theirs while it is the chunk
+BSCA    the rows of earlier chunks keep their α; those of this chunk have theirs during the chunk
 
 The same chunk given again is another pass over it: BSCA's α go on, and no row counts twice for BSGD's n.
 
@@ -142,7 +142,7 @@ class OneClassState:
     Parameters
     ----------
     box : BudgetState
-        Of the box problem; its C is C'.
+        The state of the box problem, whose C is C'.
     total : float
         Weight of all rows met.
     rows : ndarray or csr_array of shape (r, d)

@@ -5,7 +5,7 @@ r"""One class on a budget: the box-constrained problem with every label +1, whos
 
 A solution of the box problem with Σ α = ν C' Ω is, times C/C', one of one class, where ρ = C/C'. Σ α / (C' Ω) falls as
 C' rises, and by duality is (‖w‖² + C' Σ ω ℓ) / (C' Ω): a share that needs no dual variables. C' is bracketed in its
-logarithm and each trial goes on from the one before.
+logarithm, and each fit starts from the one before.
 
 Of each trial's w the best multiple is taken with its best ρ, which is a quantile of its scores. So the objective is
 exact however roughly C' is met, and the trial with the lowest is the model.

@@ -92,10 +92,10 @@ class CuttingPlaneRun(Run):
     ----------
     problem : Problem
     oracle
-        What makes the cuts.
+        Makes the cuts.
     plan : Plan
     state : CutsState or None
-        Cuts to go on from.
+        Cuts of an earlier fit to start from.
     """
 
     doing = "cutting planes"

@@ -40,7 +40,7 @@ class CutState:
     task, examples
         The loss and what it counts.
     book : FullScores or SampledScores
-        Where scores come from.
+        Has the scores.
     working_set : WorkingSet
         Live cuts and the QP's solution.
     target : Point

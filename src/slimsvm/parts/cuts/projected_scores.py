@@ -40,7 +40,7 @@ class ProjectedScores:
         True adds the constant feature, which is never projected.
     max_basis, vectors_per_cut : int
     find : callable (cut, basis, coefficients of the projection) -> raw vectors (1, d)
-        Where the next basis vector comes from; of shape (0, d) where nothing is left to explain.
+        Finds the next basis vector; it has shape (0, d) if nothing is left to explain.
     is_explained : callable (cut, squared length of its projection) -> bool
         Whether a cut needs no further vector.
 
@@ -95,7 +95,7 @@ class ProjectedScores:
     def add(self, cut: Cut, live: list[Cut], products: Array | None = None, exact: bool = False) -> Array:
         """Let the basis grow by the new cut's residual; return the inner products (t + 1,) of its projection.
 
-        Where the basis has grown, so have all projections: then the inner products of all, (t + 1, t + 1).
+        If the basis has grown, all projections have: then the inner products of all, (t + 1, t + 1).
         """
         cuts = [*live, cut]
         z = np.zeros((1, self.max_basis, self.n_outputs))

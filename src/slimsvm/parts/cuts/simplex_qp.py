@@ -80,11 +80,11 @@ class SimplexQP:
         G : array-like (t, t)
             Gram matrix of the cuts, symmetric.
         h : array-like (t,)
-            Their constants.
+            The constants of the cuts.
         alpha : array-like (t,), optional
-            Where the next solution starts; zero by default.
+            The point at which the next solution starts; zero by default.
         tol, max_work
-            As for the class.
+            The same as for the class.
 
         Raises
         ------
@@ -156,11 +156,11 @@ class SimplexQP:
         row : array-like (t,)
             Inner products of its g with those of the t cuts there are.
         diagonal : float
-            Its own squared norm.
+            The squared norm of its g.
         c : float
-            Its constant, h_t.
+            The constant h_t of the cut.
         alpha : float, default=0.0
-            Where the next solution starts for it.
+            Its value when the next solution starts.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class SimplexQP:
         Raises
         ------
         ValueError
-            If the positions do not increase or are not those of cuts.
+            If the positions do not increase, or there are no cuts at them.
         """
         kept = np.append(_SLACK, np.asarray(index, dtype=np.int64) + 1)
         if not (np.all(np.diff(kept) > 0) and kept[-1] < self._n):

@@ -26,7 +26,7 @@ class Solution:
     norm_squared : float
         ‖w‖².
     objective : float or None
-        None where it is not known.
+        None if it is not known.
     point : Point
     """
 

@@ -50,7 +50,7 @@ class WorkingSet:
     def add(self, cut: Cut, products: Array, best_product: float = 0.0) -> None:
         """Append a cut; ``products`` (t + 1,) are its inner products with the live cuts and with itself.
 
-        Where those between live cuts have changed too, the inner products of all: (t + 1, t + 1).
+        If those between live cuts have changed, too, the inner products of all: (t + 1, t + 1).
         """
         if products.ndim == 2:
             self.qp = SimplexQP.from_gram(products[:-1, :-1], self.qp.h.copy(), self.alpha, tol=QP_TOLERANCE)

@@ -42,13 +42,13 @@ class Improvement(NamedTuple):
     Parameters
     ----------
     places : int64 ndarray
-        Where its rows are among the active ones.
+        The places of its rows among the active ones.
     v, g : float64 ndarrays of shape (n_places,)
-        Of its rows, as its own change leaves them.
+        The new values of its rows.
     gain : float
         How much D rose.
     violation : float
-        What is left in the set.
+        The violation left in the set.
     n_steps : int
     """
 
@@ -67,9 +67,9 @@ class ActiveRows:
     ----------
     kernel_rows : KernelRows
     dual : Dual
-        Of all rows.
+        The dual of all rows.
     cache : KernelValues
-        Of the active rows, which it names.
+        Kernel values of the active rows, and which rows are active.
     newton : NewtonSteps
     working_set_size : int or None
         None: by rule.
@@ -80,7 +80,7 @@ class ActiveRows:
     ----------
     v, g, lo, hi : float64 ndarrays of shape (n_active,)
     n_steps : int
-        Of the whole fit.
+        Steps of the whole fit.
     """
 
     def __init__(

@@ -115,7 +115,7 @@ class Tolerance:
     ----------
     tol : float
     least_size : float, default=0.0
-        Objectives smaller than this are those of rounding.
+        Objectives smaller than this are rounding errors.
     is_fixed : bool, default=False
         Whether it stays as it is.
     settings : ToleranceSettings
@@ -236,7 +236,7 @@ class Dual(RowDual):
     def best_multiple(self, v: Array, g: Array) -> float:
         """Return the t in [0, 1] with the greatest D(tv), or 1 where Σ v is given.
 
-        Of a solution for another C, v C / C_before, it is 1 where most rows are at their bounds, and gives the
+        For a solution of another C, v C / C_before, it is 1 if most rows are at their bounds, and gives the
         solution back where none is.
         """
         gain, curvature = float(v @ self.target - self.epsilon * np.abs(v).sum()), float(v @ (self.target - g))
@@ -245,7 +245,7 @@ class Dual(RowDual):
     def best_stretch(self, v: Array, g: Array, intercept: float) -> float:
         """Return the s ≥ 1 for which s times the model has the lowest objective, with s v in the bounds (two classes).
 
-        Where classes are far apart for the kernel, ‖w‖² is tiny, and losses of a thousandth are all of the objective.
+        If the kernel separates the classes widely, ‖w‖² is tiny, and losses of a thousandth are all of the objective.
         """
         most, scores = self.hi - self.lo, self.target - g
         if self.epsilon or self.total or np.any(np.abs(self.target) != 1) or np.any(self.hi * self.lo):

@@ -79,7 +79,7 @@ class Newton:
     values, K : float64 ndarrays of shape (n, n)
         K is centred or has the offset.
     rank : int
-        Of K, up to what rounding does to kernel values.
+        The rank of K up to rounding of kernel values.
     """
 
     def __init__(self, values: Array, dual: Dual):

@@ -32,10 +32,10 @@ class OnlineState:
     rows : ndarray or csr_array of shape (k, d)
     labels, weights, v : ndarray of shape (k,)
     place : int64 ndarray of shape (k,)
-        Where in the last chunk; −1 for rows of earlier ones.
+        Positions in the last chunk; −1 for rows of earlier ones.
     C : float
     task, examples, digest
-        Of the last chunk, to tell whether it comes again.
+        The digest of the last chunk, to recognise it when it comes again.
     """
 
     rows: Any

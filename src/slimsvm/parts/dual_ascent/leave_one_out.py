@@ -64,7 +64,7 @@ class Values:
     ----------
     problem : Problem
     fit : Fit
-        Its kernel evaluations are counted on.
+        Kernel evaluations are added to its counter.
     """
 
     def __init__(self, problem: Problem, fit: Fit) -> None:
@@ -142,7 +142,7 @@ class Columns:
     sizes, starts : int64 ndarrays of shape (n_columns,) and (n_columns + 1,)
         How many rows each has, and where they begin.
     unit : float
-        What moves are large or small beside.
+        The scale of large and small changes of scores.
     """
 
     def __init__(self, problem: Problem, fit: Fit) -> None:
@@ -253,14 +253,14 @@ class Moves:
 def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
     """Return scores (len(rows), n_outputs) of training rows, each by approximately the model trained without it.
 
-    In the column of a pair of classes only rows of these have one; others have NaN.
+    The column of a pair of classes has scores of their rows; the other rows have NaN there.
 
     Parameters
     ----------
     problem : Problem
-        What ``fit`` solved exactly: two classes, pairs of classes or a regression.
+        The problem that ``fit`` solved exactly: two classes, pairs of classes or a regression.
     fit : Fit
-        With what it has ``kept``. Its kernel evaluations are counted on.
+        The fit with its ``kept`` store. Kernel evaluations are added to its counter.
     rows : int64 ndarray
         Ascending numbers of rows.
     """

@@ -1,7 +1,7 @@
 r"""One Newton step in all free variables of a working set together.
 
 Steps on pairs of variables settle soon which variables are at a bound, and then take long to find the values of the
-free ones where C is large, for K between rows that are alike is nearly singular. Of the free ones F the best change is
+free ones if C is large, since K between similar rows is nearly singular. The best change of the free ones F is
 
     max_d  s'd − ½ d'K_FF d,    balanced: Σ d_i = 0,
 
@@ -105,7 +105,7 @@ def newton_step(
     Returns
     -------
     float
-        By how much D has risen; 0 where nothing was changed.
+        The rise of D; 0 if nothing was changed.
     """
     lo, hi = bounds
     value = v[free]

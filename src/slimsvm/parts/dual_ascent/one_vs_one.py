@@ -85,7 +85,7 @@ class PairFit:
     status : Status
     n_iter : int
     state : object
-        To go on from.
+        The state for a warm start.
     report_kernel_evals : int
         Kernel evaluations that only the report took.
     """
@@ -106,7 +106,7 @@ class OneVsOneRun(Run):
     Parameters
     ----------
     problem : Problem
-        Its task is a `OneVsOne`.
+        The problem; its task is a `OneVsOne`.
     solver : Solver
         For two classes.
     state : PairStates or None

@@ -53,7 +53,7 @@ class PairRows(NamedTuple):
     positive : bool ndarray
         Which of them are of the first class.
     places : int64 ndarray
-        Where they are in the kernel matrix.
+        Their places in the kernel matrix.
     price : float
         What its losses are multiplied by.
     """
@@ -71,14 +71,14 @@ class PairSets:
     Parameters
     ----------
     problem : Problem
-        Of all classes.
+        The problem of all classes.
     pairs : list of PairRows
     states : list of DualState or None
-        Fits to go on from.
+        The states of earlier fits, for a warm start.
     K : ndarray of shape (width, width)
         Kernel values.
     kept : Kept
-        Of the fits of the same K: where each pair leaves its dual point and its scores Kv.
+        The store of fits of the same K, in which each pair leaves its dual point and its scores Kv.
 
     Attributes
     ----------

@@ -14,9 +14,9 @@ class Root:
     Parameters
     ----------
     x : float
-        Where to ask first.
+        The first x.
     lowest, highest : float
-        The range of x; an end of it is as good as the root where that lies beyond.
+        The range of x; its end counts as the root if the root lies beyond.
     longest : float
         The longest step.
     first_step : float

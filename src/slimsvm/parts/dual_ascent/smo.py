@@ -45,9 +45,9 @@ class Solved(NamedTuple):
     ----------
     n_steps : int
     gain : float
-        By how much D(v) has risen.
+        The rise of D(v).
     violation : float
-        Of the optimality conditions, that is left.
+        The violation of the optimality conditions that is left.
     middle : float
         LIBSVM's intercept, were the set all rows.
     """
@@ -119,16 +119,16 @@ def solve_set(
     balanced : bool
         Whether Σ v is kept; the offset has no effect then.
     offset : float
-        To be added to K.
+        A constant added to K.
     epsilon : float
-        Of the term −ε Σ |v|.
+        The factor of −Σ |v|.
     tol : float
         Violation of the optimality conditions at which the set is solved.
     max_steps : int
     workspace : uint8 ndarray or None
         Memory to use again.
     newton : NewtonSteps or None
-        When all free variables are moved at a time; None: never.
+        The schedule of Newton steps; None: there are none.
     settings : SetSettings
 
     Returns

@@ -10,7 +10,7 @@ a given b sweeps find v(b), whose sum falls with b, and b is where it is 0 (`par
 begin where those for the last ended, and are the finer, the nearer to 0 the sum is. In the end v is scaled so that its
 sum is 0, and the fit has converged where `tol` is met and the gap between the objective of (w, b) and D(v) is narrow.
 
-Where sweeps take too many, as with large C, the levels of `solvers.exact` go on from v.
+If sweeps take too many steps, as with large C, the levels of `solvers.exact` go on from v.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan, "A Dual Coordinate Descent Method for Large-scale Linear SVM", ICML 2008.
 """

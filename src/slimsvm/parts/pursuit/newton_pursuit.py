@@ -171,7 +171,7 @@ class PursuitPlan:
     Parameters
     ----------
     preimage
-        Where vectors come from.
+        The search for vectors.
     max_basis : int
     vectors_per_cut : int or None
         None: many while there are few, few at the end; before a closing descent half of those there are.

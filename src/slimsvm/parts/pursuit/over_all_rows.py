@@ -24,16 +24,16 @@ class OverAllRows(Run):
     Parameters
     ----------
     whole : Problem
-        Of all rows.
+        The problem of all rows.
     run : Run
-        On the sample. Nothing it says of objectives and bounds holds for all rows, so nothing of it is on record.
+        The run on the sample. Its objectives and bounds do not hold for all rows, so they are not recorded.
     tau : callable () -> float
-        What smoothed losses ended with in the run.
+        Returns the last τ of the run's smoothed losses.
     tol_relative : float or "auto"
-        As of `best_coefficients`.
+        The same as for `best_coefficients`.
     rng : numpy.random.Generator
     state_of : callable (Fit, KernelExpansion) -> object
-        What a warm start needs: made of the fit on the sample and the model.
+        Makes the state for a warm start from the fit on the sample and the model.
     """
 
     def __init__(

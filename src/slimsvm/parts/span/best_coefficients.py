@@ -170,19 +170,19 @@ def best_coefficients(
     Parameters
     ----------
     problem : Problem
-        With the model's kernel.
+        The problem, with the model's kernel.
     kernel_rows : KernelRows
         The problem's rows seen through that kernel.
     model : KernelExpansion
-        Where to begin.
+        The start.
     tol_relative : float or "auto"
         Gap to the bound within the basis, as a share of the objective: "auto" is `NEWTON_TOLERANCE` or
         `CUTS_TOLERANCE`. Small problems are solved to rounding.
     rng : numpy.random.Generator
     tau : float or None
-        What smoothed losses begin with, where it is known from a like problem.
+        The first τ of smoothed losses, if a similar problem has shown it.
     halfway, after_step
-        As of `fit_coefficients`, by Newton's method.
+        The same as for `fit_coefficients`, with Newton's method.
 
     Warns
     -----

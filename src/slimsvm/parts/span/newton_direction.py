@@ -67,7 +67,7 @@ def draw_rows(
     ----------
     passes : RowPasses
     smoothed : SmoothedRows
-        At the present point.
+        The smoothed rows at the present point.
     largest : float
         Curvature of a row there.
     rng : numpy.random.Generator
@@ -109,7 +109,7 @@ def direction(
         Second derivative of the penalty.
     accuracy : Accuracy
     effort : float
-        As of `draw_rows`.
+        The same as for `draw_rows`.
     """
     space, near, share = passes.space, draw.near, draw.near.share
     rows = space.whitened(near.index, draw.raw)

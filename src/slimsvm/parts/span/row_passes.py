@@ -31,11 +31,11 @@ class SmoothedRows:
     Parameters
     ----------
     loss, value, dual
-        As in `tasks.Smoothed`, of all rows.
+        The sums of `tasks.Smoothed` over all rows.
     product : float
         Σ residual · direction, where a direction was given.
     scores
-        In parts; None where they were looked at along a direction.
+        The scores in parts; None if they were computed along a direction.
     tau : float
     kept : list
         A `Smoothed` for each part, or None where they were not kept.
@@ -100,7 +100,7 @@ class RowPasses:
     examples : Examples
         One for each row.
     kept_rows : int
-        Up to so many rows smoothed losses are kept between passes.
+        Up to this many rows, smoothed losses are stored between passes.
     """
 
     def __init__(self, space: Subspace, task: Task, examples: Examples, kept_rows: int):

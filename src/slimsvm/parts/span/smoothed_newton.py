@@ -127,12 +127,12 @@ class ConvexFinish:
     tau : float or None
         The first τ, where one is known from a like problem.
     halfway : dict or None
-        Go on from there, as `halfway` said it of a run that was cut off.
+        The checkpoint of a run that was cut off, as `halfway` returned it.
 
     Attributes
     ----------
     best : Best
-        Of points; on the sample, of the sample.
+        The best point; during steps on the sample, the best one for the sample.
     bound : float
         The highest so far, likewise.
     converged : bool
@@ -474,14 +474,14 @@ def fit_coefficients(
     basis : raw vectors of shape (k, d)
         (k, 1) positions for a precomputed kernel.
     start : (coef (k, m), intercept (m,)) or None
-        Where to begin; None begins at 0, on a sample of the rows where there are many.
+        The start; None begins at 0, on a sample of the rows if these are many.
     tol_relative : float, default=1e-3
         Gap to the bound, as a share of the objective.
     max_steps : int, default=200
     rng : numpy.random.Generator or None
         Draws the rows of samples; None: one made of the problem's random_state.
     tau, halfway
-        As of `ConvexFinish`.
+        The same as for `ConvexFinish`.
     after_step : callable or None
         Told of every step.
 

@@ -81,7 +81,7 @@ class Subspace:
     kernel_rows : KernelRows
     basis : raw vectors of shape (k, d)
     constant : float
-        What stands after the coordinates of every row.
+        The entry after the coordinates of every row.
     memory_limit : int
         Bytes that kernel values of all rows may take; above it they are computed again on every pass.
 
@@ -91,7 +91,7 @@ class Subspace:
         The independent basis vectors, those with a Cholesky pivot above `RANK_TOLERANCE` of their own k(b, b), in the
         order of their pivots. The others lie in the span of these up to rounding.
     chunk_rows : int
-        Rows that are gathered at a time.
+        Rows that are gathered together.
     """
 
     chunk_rows = 2048
@@ -391,7 +391,7 @@ class GrowingSubspace(Subspace):
 def _independent(gram: Array, z: Array, L: Array, to_coef: Array, tolerance: float) -> tuple[Array, Array, Array]:
     """Return which of some vectors lie outside the span of others, and what they add to its factor L and to L⁻ᵀ.
 
-    That is the corner of L, and the last columns of ``to_coef``; in the span the vectors have the coordinates z.
+    These are the corner of L and the last columns of ``to_coef``; vectors have the coordinates z in the span.
     """
     k, rest, own = len(L), gram - z @ z.T, np.diagonal(gram)
     lengths = np.sqrt(np.abs(np.append(np.einsum("ij,ij->i", L, L), own)))
