@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from contracts.solver_cases import problem_of
 from slimsvm import BSCA, LASVM, SVC, SVR, OneClassSVM
 from slimsvm.kernels import RBF, CallableKernel, KernelRows, Laplacian, Linear, Polynomial
-from slimsvm.parts.rounding import Doubt, DualPoint, sure_value
+from slimsvm.parts.rounding import DualPoint, RoundingErrors, sure_value
 from slimsvm.solvers import SOLVERS
 
 LONG = np.longdouble
@@ -171,7 +171,7 @@ def test_ordinary_rows_lose_next_to_nothing(kernel):
     kernel_rows = KernelRows(KERNELS[kernel], X, dtype=np.float64, n_jobs=1)
     V = np.random.default_rng(1).normal(size=(500, 1))
     total = float(np.sum(V * kernel_rows.scores(kernel_rows.points(np.arange(500)), V)))
-    assert Doubt(kernel_rows).of(V) <= 1e-7 * total
+    assert RoundingErrors(kernel_rows).of(V) <= 1e-7 * total
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS.values(), Laplacian(0.3), CallableKernel(lambda X, Z: X @ Z.T)])
@@ -182,8 +182,8 @@ def test_the_most_in_doubt_is_no_less_than_what_is(kernel, dtype, form):
     X, V = rng.normal(size=(50, 4)), np.zeros((50, 1))
     X[1 if form == "far" else 50 :] *= 1e9
     kernel_rows = KernelRows(kernel, sp.csr_array(X) if form == "sparse" else X, dtype=dtype, n_jobs=1)
-    V[np.argmax(Doubt(kernel_rows).size)] = 2.0  # what is in doubt of the farthest row is the most of all
-    found, most = Doubt(kernel_rows).of(V), Doubt(kernel_rows).most * 2.0**2
+    V[np.argmax(RoundingErrors(kernel_rows).size)] = 2.0  # what is in doubt of the farthest row is the most of all
+    found, most = RoundingErrors(kernel_rows).of(V), RoundingErrors(kernel_rows).most * 2.0**2
     assert found <= (1 + 1e-12) * most <= 1.01 * found
 
 

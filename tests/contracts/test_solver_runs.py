@@ -27,7 +27,7 @@ from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, UniformCuts
 from slimsvm.solvers.exact import ExactSettings
-from slimsvm.solvers.frank_wolfe import LookSettings
+from slimsvm.solvers.frank_wolfe import ObjectiveSettings
 from tasks_for_tests import CASES
 
 OF_RBF = ("cpsp", "refine", "bsca", "bsgd")
@@ -153,7 +153,7 @@ def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with():
 @pytest.mark.parametrize("solver", ["bcfw", "lasvm", "uniform-cuts"])
 def test_an_interrupt_takes_no_look_at_all_rows_that_would_take_long(solver):
     """There is no objective then, and the model is whole: with the look it is the same one, and has its objective."""
-    never = LookSettings(first_passes=0, every=10**9, near=0.0)  # else the objective is known by then
+    never = ObjectiveSettings(first_passes=0, every=10**9, near=0.0)  # else the objective is known by then
     problem, X, case = problem_of("binary", C=30.0)
     fits = []
     for work in (0, 1 << 32):

@@ -190,7 +190,7 @@ def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(ste
 
 def test_one_working_set_does_not_tell_yet_that_all_active_rows_are_cheaper(monkeypatch):
     settings = ValueSettings(**SMALL_SETS), ActiveSettings(all_if_free=2.0)
-    monkeypatch.setattr(kernel_values.KernelValues, "is_dearer", lambda *costs: True)
+    monkeypatch.setattr(kernel_values.KernelValues, "costs_more", lambda *costs: True)
     sizes, solve = [], active_rows.ActiveRows.solve
     monkeypatch.setattr(
         active_rows.ActiveRows,

@@ -130,7 +130,7 @@ def test_few_rows_are_one_working_set_with_few_lines(kind, intercept, monkeypatc
     )
     few_are_none = CacheSettings(few_rows=0)
     grown = Exact().solve(replace(problem, settings=(ValueSettings(lines=few_are_none),)))
-    monkeypatch.setattr(kernel_values.KernelValues, "is_dearer", lambda *costs: False)
+    monkeypatch.setattr(kernel_values.KernelValues, "costs_more", lambda *costs: False)
     parted = Exact().solve(replace(problem, settings=(ValueSettings(lines=few_are_none, whole_set=0),)))
     assert sum(record["objective"] is None for record in grown.history) < 4
     assert grown.counters["kernel_evals"] < 0.5 * 2500**2 < parted.counters["kernel_evals"]

@@ -14,7 +14,7 @@ from slimsvm.dask.rows import TASK_SIZES, DaskRows
 from slimsvm.solvers import LowRank, Refine
 
 
-class DaskMachine:
+class DaskEstimator:
     """The base class of the estimators: each holds the one of the same name in `slimsvm`, whose rows are elsewhere.
 
     Parameters
@@ -35,7 +35,7 @@ class DaskMachine:
         """Return parameters by name, ``client`` among them."""
         return {"client": self.client} | self._local.get_params(deep)
 
-    def set_params(self, **parameters: Any) -> DaskMachine:
+    def set_params(self, **parameters: Any) -> DaskEstimator:
         """Set parameters by name."""
         if "client" in parameters:
             self.client = parameters.pop("client")
@@ -139,7 +139,7 @@ class DaskMachine:
         return X.map_blocks(_predicted, local, method, like[:0], chunks=chunks, dtype=like.dtype, meta=like[:0])
 
 
-class SVC(DaskMachine):
+class SVC(DaskEstimator):
     """`slimsvm.SVC` on Dask arrays and dataframes, with ``max_basis`` a number.
 
     The same bits for any number of workers, partitions and losses of workers, and as `slimsvm.SVC` finds from
@@ -194,7 +194,7 @@ class SVC(DaskMachine):
         return self._lazily(X, "predict_log_proba")
 
 
-class SVR(DaskMachine):
+class SVR(DaskEstimator):
     """`slimsvm.SVR` on Dask arrays and dataframes, with ``max_basis`` a number; see `SVC`.
 
     Parameters

@@ -29,7 +29,7 @@ from slimsvm.parts.dual_ascent.one_vs_one import problem_of_pair, rows_of_pair
 from slimsvm.parts.dual_ascent.residual_ascent import ResidualAscent
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import SCORED_ROWS, float64_objective, sure_bound
-from slimsvm.parts.rounding import warn_of_doubt
+from slimsvm.parts.rounding import warn_of_rounding
 
 Array = np.ndarray
 
@@ -111,7 +111,7 @@ def _bound_by_ascent(
     ascent = ASCENTS[problem.task.bounded_by](problem, end)
     ascent.start(model, scores, objective)
     ascent.climb()
-    warn_of_doubt(ascent.kernel_rows, ascent.value, ascent.bound, objective)
+    warn_of_rounding(ascent.kernel_rows, ascent.value, ascent.bound, objective)
     return ascent.bound, ascent.n_passes, ascent.kernel_rows.counter.n
 
 
@@ -179,5 +179,5 @@ def _bound_by_cuts(
             bar.update()
             bar.set_postfix({"bound": bound}, refresh=False)
     sure, _ = sure_bound(run, bound, anew=False)
-    warn_of_doubt(run.kernel_rows, bound, sure, objective)
+    warn_of_rounding(run.kernel_rows, bound, sure, objective)
     return sure, n_cuts, run.kernel_rows.counter.n

@@ -16,7 +16,7 @@ from slimsvm.kernels.operands import SPARSE_WORK
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.rounding import sure_value, warn_of_doubt
+from slimsvm.parts.rounding import sure_value, warn_of_rounding
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.rows import Rows, in_pieces
 from slimsvm.tasks import losses
@@ -130,7 +130,7 @@ def reported(problem: Problem, status: Status, n_basis: int, looked: Callable[[]
         return None
 
 
-def surely(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
+def with_safe_bound(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
     """Give the fit its safe bound, its objective summed anew if that is in doubt, and the status that its gap allows.
 
     ``may_go_on``: whether a fit whose kernel values are too coarse goes on with others. Kernel evaluations are those of
@@ -146,7 +146,7 @@ def surely(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
     is_of_parts = problem.task.has_columns or bool(problem.task.class_pairs())
     may_be_summed = may_be_coarse and not is_cut_short and not is_of_parts
     objective = None
-    if may_be_summed and (change > 0.01 * TOO_COARSE * size or has_dear_losses(problem, fit.model, TOO_COARSE * size)):
+    if may_be_summed and (change > 0.01 * TOO_COARSE * size or rounds_losses(problem, fit.model, TOO_COARSE * size)):
         objective = float64_objective(problem, fit.model)
         run.kernel_rows.counter.add(problem.rows.n_rows * fit.model.n_basis)
         change = max(change, abs(objective - fit.objective))
@@ -155,20 +155,20 @@ def surely(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
         if objective is not None:
             fit.objective = objective
         fit.lower_bound = min(fit.lower_bound, fit.objective)
-        is_said = warn_of_doubt(run.kernel_rows, value, fit.lower_bound, size)
-        fit.status = told_of_gap(fit, run, is_said)
+        is_said = warn_of_rounding(run.kernel_rows, value, fit.lower_bound, size)
+        fit.status = status_of_gap(fit, run, is_said)
     if n_evals := run.kernel_rows.counter.n - before:
         fit.counters["report_kernel_evals"] = fit.counters.get("report_kernel_evals", 0) + n_evals
     return fit
 
 
-def has_dear_losses(problem: Problem, model: KernelExpansion, much: float) -> bool:
+def rounds_losses(problem: Problem, model: KernelExpansion, much: float) -> bool:
     """Return whether float32 rounding of one score can change the objective by ``much``, by the largest weight."""
     error = float(np.finfo(np.float32).eps) * max(1.0, float(np.abs(model.coef).sum(axis=0).max(initial=0.0)))
     return problem.C * float(problem.examples.weights.max(initial=0.0)) * error > much
 
 
-def told_of_gap(fit: Fit, run: Run, is_said: bool) -> Status:
+def status_of_gap(fit: Fit, run: Run, is_said: bool) -> Status:
     """Return the fit's status: "converged" only if the gap is no wider than the run's tolerance allows.
 
     A warning says why if the gap is wide, unless one has been given.

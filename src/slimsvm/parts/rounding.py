@@ -1,8 +1,8 @@
 r"""The effect of rounding on lower bounds.
 
 A dual point V, one number per row and output, bounds all objectives by D(V) = rest − ½ Σ_ij V_i k(x_i, x_j) V_j. Of D
-only the double sum is in doubt. It is computed again in float64 over all pairs of rows with V ≠ 0, unless the fit's own
-sum is one of float64 values that little can have happened to; for the linear kernel it is ‖Σ V_i x_i‖². What is in
+only the double sum is in doubt. It is computed again in float64 over all pairs of rows with V ≠ 0, unless the fit's
+own sum is one of float64 values that little can have happened to; for the linear kernel it is ‖Σ V_i x_i‖². What is in
 doubt in float64 is then taken off (γ about ε d / 8 for sums of d products):
 
     inner products     |error of k(x, z)|  ≤  γ p s(x) s(z),  s(x)² = (γ_k ⟨x, x⟩ + |coef0|)^p
@@ -69,7 +69,7 @@ class DualPoint:
     seen: float
 
 
-class Doubt:
+class RoundingErrors:
     """The rounding error that the double sums of some rows can have in float64.
 
     Parameters
@@ -173,11 +173,11 @@ def sure_value(kernel_rows: KernelRows, point: DualPoint, anew: bool = True, is_
     rows, V = point.rows, point.V
     if not len(rows):
         return point.rest
-    doubt, is_double = Doubt(kernel_rows, rows), kernel_rows.dtype == np.float64
+    errors, is_double = RoundingErrors(kernel_rows, rows), kernel_rows.dtype == np.float64
     if anew and kernel_rows.kernel.has_weights:
         total = _norm_of_weights(kernel_rows, rows, V)
-        return point.rest - 0.5 * (total + doubt.of_weights(V, total))
-    amount, total = doubt.of(V), point.seen
+        return point.rest - 0.5 * (total + errors.of_weights(V, total))
+    amount, total = errors.of(V), point.seen
     if is_double and (not anew or amount <= LITTLE * abs(total)):
         amount *= ON_THE_WAY
     elif is_cut_short and len(rows) ** 2 * (kernel_rows.n_features + 16) > CUT_SHORT_WORK:
@@ -223,7 +223,7 @@ def _double_sum(kernel_rows: KernelRows, rows: Array, V: Array) -> float:
     return total
 
 
-def warn_of_doubt(kernel_rows: KernelRows, value: float, sure: float, objective: float) -> bool:
+def warn_of_rounding(kernel_rows: KernelRows, value: float, sure: float, objective: float) -> bool:
     """Warn, and return True, if a bound is much below the dual's value as it was computed."""
     is_in_doubt = value - sure > WORTH_SAYING * abs(objective)
     if is_in_doubt:

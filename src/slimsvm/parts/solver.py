@@ -18,7 +18,7 @@ from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.progress import Bar
-from slimsvm.parts.reports import finite, surely, timed, warn_of_time
+from slimsvm.parts.reports import finite, timed, warn_of_time, with_safe_bound
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.rows import as_rows
 from slimsvm.rows.columns import advice_to_scale
@@ -93,7 +93,7 @@ class Solver(BaseEstimator):
             with no_limit():  # the time limit is over, and little is left to do
                 fit = finite(run.finish(status, history), problem, self.final_objective)
                 if not problem.to_compare:
-                    fit = surely(fit, run, may_go_on=problem.precision == "auto")
+                    fit = with_safe_bound(fit, run, may_go_on=problem.precision == "auto")
             if fit.is_too_coarse and fit.status is Status.CONVERGED and problem.precision == "auto":
                 fit = self._in_float64(problem, fit, callbacks)
             fit = timed(fit, limit, type(self).__name__)

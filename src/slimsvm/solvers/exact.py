@@ -44,7 +44,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs
 from slimsvm.parts.dual_ascent.active_rows import ActiveRows, ActiveSettings
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
-from slimsvm.parts.dual_ascent.interior_point import Inner
+from slimsvm.parts.dual_ascent.interior_point import InteriorSwitch
 from slimsvm.parts.dual_ascent.kernel_values import KernelValues, ValueSettings, keeps_lines
 from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates, TargetsRun
@@ -111,8 +111,8 @@ class ExactRun(Run):
         self.kernel_rows = problem.bind()
         n = self.kernel_rows.n_rows
         self.v, self.g = np.zeros(n), self.dual.target.astype(np.float64).copy()
-        self.v_seen = self.v.copy()  # the v that g of inactive rows belongs to
-        self.looked: tuple[Array, Array] | None = None  # v and g of all rows when they were last checked
+        self.v_of_g = self.v.copy()  # the v that g of inactive rows belongs to
+        self.checked: tuple[Array, Array] | None = None  # v and g of all rows when they were last checked
         self.g_of_all, self.converged = True, False
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
         least_size, is_fixed = self.dual.least_size(self.kernel_rows), problem.to_compare
@@ -132,7 +132,7 @@ class ExactRun(Run):
         self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, newton, working_set_size, *in_sets)
         self.progress = Progress(n)
         self.spent: str | None = None
-        self.inner = Inner(self.dual, own.newton_share * problem.memory_limit)
+        self.interior = InteriorSwitch(self.dual, own.newton_share * problem.memory_limit)
         if self.active.largest < min(2, n):
             raise ValueError(
                 f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
@@ -156,9 +156,9 @@ class ExactRun(Run):
 
     def begin(self, v: Array, g: Array | None = None) -> None:
         """Start from a dual point other than 0."""
-        self.v, self.v_seen = v, v.copy()
+        self.v, self.v_of_g = v, v.copy()
         self.g = self.gradient() if g is None else g
-        self.looked = self.v_seen, self.g
+        self.checked = self.v_of_g, self.g
         self.value = self.dual.value(self.v, self.g)
 
     def go_on(self, state: DualState) -> None:
@@ -233,9 +233,9 @@ class ExactRun(Run):
         """Return kernel values of all rows."""
         return self.kernel_rows.block(self.kernel_rows.points(np.arange(len(self.v))))
 
-    def go_inside(self) -> None:
+    def use_interior_point(self) -> None:
         """Solve for all rows by the interior-point method; its point is taken if it is better."""
-        found = self.inner.solve(self.tol.now)
+        found = self.interior.solve(self.tol.now)
         if found is None or not (
             found.violation <= self.tol.now or self.dual.value(found.v, found.g) > max(self.value, 0.0)
         ):
@@ -253,14 +253,14 @@ class ExactRun(Run):
         g[self.active.rows] = self.active.g
         self.drift = 0.0
         inactive = np.flatnonzero(self.active.others) if len(self.active) < len(g) else np.zeros(0, np.int64)
-        if len(inactive) and len(changed := np.flatnonzero(self.v != self.v_seen)):
-            change = self.v[changed] - self.v_seen[changed]
+        if len(inactive) and len(changed := np.flatnonzero(self.v != self.v_of_g)):
+            change = self.v[changed] - self.v_of_g[changed]
             moved = self.kernel_rows.scores(self.kernel_rows.points(changed), change[:, None], rows=inactive)[:, 0]
             moved = moved.astype(np.float64) + self.dual.offset * change.sum()
             g[inactive] -= moved
             self.drift = float(np.abs(moved).max())
-        self.g, self.v_seen = g, self.v.copy()
-        self.looked = self.v_seen, g
+        self.g, self.v_of_g = g, self.v.copy()
+        self.checked = self.v_of_g, g
         self.g_of_all = True
 
     def change_active_rows(self) -> None:
@@ -283,8 +283,8 @@ class ExactRun(Run):
     def step(self) -> dict[str, Any]:
         """Solve for one working set, or, once the active rows are solved for, check all rows."""
         own = self.settings
-        if self.inner.is_due(self.active.n_steps, self.active.newton.work_of_all, self.values):
-            self.go_inside()
+        if self.interior.is_due(self.active.n_steps, self.active.newton.work_of_all, self.values):
+            self.use_interior_point()
         (places, gap), n_active = self.active.choose(self.goal), len(self.active)
         objective, error = None, None
         if len(places) and self.stalled < own.stalled_sets:
@@ -421,8 +421,8 @@ class ExactRun(Run):
         """
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
         takes_long, objective = status.is_cut and not self.g_of_all and self._report_work() > self.report_work, None
-        if takes_long and self.looked is not None:
-            self.v, self.g = self.looked
+        if takes_long and self.checked is not None:
+            self.v, self.g = self.checked
         elif takes_long:
             objective = self._estimate()
         elif not self.g_of_all:
@@ -444,7 +444,7 @@ class ExactRun(Run):
         )
         bound = min(self.dual.value(self.v, self.g), objective)
         state = DualState(self.v.copy(), self.problem.C, self.problem.task, self.problem.examples)
-        if not takes_long or self.looked is not None:
+        if not takes_long or self.checked is not None:
             self.kept.put(LAST, (state.v, self.dual.target - self.g))
         self.kept.put("kernel rows", self.kernel_rows)
         return Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept)

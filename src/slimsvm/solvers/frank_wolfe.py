@@ -36,7 +36,7 @@ METHODS = ("corrective", "line-search")
 
 
 @dataclass(frozen=True)
-class LookSettings:
+class ObjectiveSettings:
     """Settings of when the objective is computed, which takes a pass over all rows. Chosen, not measured."""
 
     # The objective is computed in the first passes, once the gap is ``near`` times the tolerance, and every so many
@@ -75,7 +75,7 @@ class BCFWRun(PlanesRun):
         self.lower_bound = max(self.lower_bound, self.planes.constants - 0.5 * norm)
         estimate = 0.5 * norm + self.problem.C * loss
         self.left = max(estimate - self.lower_bound, 0.0)
-        own = self.problem.settings_of(LookSettings)
+        own = self.problem.settings_of(ObjectiveSettings)
         near = self.left <= own.near * self.allowed(estimate)
         objective, error = None, None
         if near or self.n_passes <= own.first_passes or self.n_passes % own.every == 0:

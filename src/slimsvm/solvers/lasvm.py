@@ -37,7 +37,7 @@ from slimsvm.parts.dual_ascent.kernel_values import KernelTable, ValueSettings
 from slimsvm.parts.dual_ascent.lasvm_chunks import Joined, OnlineState
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import finite, reported, surely
+from slimsvm.parts.reports import finite, reported, with_safe_bound
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.solver import Solver, iterate
@@ -438,7 +438,7 @@ class LASVM(Solver):
             run = LasvmRun(joined.problem, once, offered, joined.v, None if state is None else joined.kept)
             with time_limit(problem.max_seconds):
                 status, history = iterate(run, joined.problem, time.perf_counter(), (), type(self).__name__)
-            fit = surely(finite(run.finish(status, history), joined.problem), run)
+            fit = with_safe_bound(finite(run.finish(status, history), joined.problem), run)
         inside = np.flatnonzero(run.inside)
         fit.state, fit.basis_rows = joined.left(run.table.row[inside], run.v[inside]), None
         return fit

@@ -30,7 +30,7 @@ from slimsvm.parts.dual_ascent.kernel_values import PIECE, KernelTable, ValueSet
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.reports import reported
-from slimsvm.parts.rounding import Doubt, in_float64
+from slimsvm.parts.rounding import RoundingErrors, in_float64
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import in_pieces
@@ -201,7 +201,7 @@ class BallRun(Run):
         exact, of = in_float64(self.kernel_rows, rows)
         coef = (a * self.y[rows])[:, None]
         scores = exact.scores(exact.points(of), coef, rows=of)[:, 0] + self.offset * coef.sum()
-        square = float(coef[:, 0] @ scores) + float(self.ridge[rows] @ a**2) + Doubt(exact, of).of(coef)
+        square = float(coef[:, 0] @ scores) + float(self.ridge[rows] @ a**2) + RoundingErrors(exact, of).of(coef)
         return 0.5 * float(a.sum()) ** 2 / square * (1.0 - ROUNDING)
 
 

@@ -28,7 +28,7 @@ from slimsvm.core import EPSILON_INSENSITIVE
 from slimsvm.parts.budgeted.box_dual import BudgetState, dual_point, expansion, linear_part, row_losses, signs, steps_of
 from slimsvm.parts.problem import NEARLY_TOLERANCE, SMALL_TOLERANCE, Problem
 from slimsvm.parts.reports import exact_objective, reported
-from slimsvm.parts.rounding import Doubt, sure_value
+from slimsvm.parts.rounding import RoundingErrors, sure_value
 from slimsvm.parts.run import Fit, Run, Status
 from slimsvm.parts.span.smoothed_newton import fit_coefficients
 from slimsvm.parts.span.whitened_span import Coefficients
@@ -160,7 +160,7 @@ class PlainAscentRun(Run):
         if self.found is not None:
             most = self.problem.C * float(self.problem.examples.weights @ np.sqrt(np.abs(self.kernel_rows.diag())))
             most *= 1 if self.beta.shape[1] == 1 else 2  # for all classes together
-            share = max(RANK_TOLERANCE[self.kernel_rows.dtype], Doubt(self.kernel_rows).share_of_diagonal)
+            share = max(RANK_TOLERANCE[self.kernel_rows.dtype], RoundingErrors(self.kernel_rows).share_of_diagonal)
             sure = max(sure, self.found.bound_in_basis - 0.5 * share * most**2)
         found: float = sure
         return found

@@ -64,10 +64,12 @@ class PlanesRun(Run):
         self.task, self.examples = problem.task, problem.examples
         self.kernel_rows = problem.bind()
         self.rng = problem.generator()
-        self.prices = problem.C * self.examples.weights
+        self.C_of_example = problem.C * self.examples.weights
         intercept = problem.intercept == "regularized"
         book = WeightBook if resolve_weights(solver.weights, problem) else KernelBook
-        self.book: Any = book(self.kernel_rows, self.examples, self.prices, self.task, intercept, problem.memory_limit)
+        self.book: Any = book(
+            self.kernel_rows, self.examples, self.C_of_example, self.task, intercept, problem.memory_limit
+        )
         self.planes = Planes(self.examples.n_examples)
         if state is not None:
             check_same_loss(state, self.task, self.examples, "; only the kernel, C and X may change")

@@ -107,12 +107,12 @@ def starts_of(examples: Examples) -> Array:
     return np.arange(examples.n_rows + 1) if examples.offsets is None else examples.offsets
 
 
-def blocks_of(examples: Examples, prices: Array) -> core.Structure:
+def blocks_of(examples: Examples, C_of_example: Array) -> core.Structure:
     """Return a ``struct slimsvm_blocks``: the rows of each example, and the largest sum of its planes' weights."""
     starts = starts_of(examples)
     longest = int(np.diff(starts).max(initial=0))
     found: core.Structure = core.Blocks(
-        n_rows=examples.n_rows, starts=starts, prices=prices, place=np.zeros(longest, np.int64)
+        n_rows=examples.n_rows, starts=starts, prices=C_of_example, place=np.zeros(longest, np.int64)
     )
     return found
 
@@ -139,7 +139,7 @@ class KernelBook:
     ----------
     kernel_rows : KernelRows
     examples : Examples
-    prices : float64 ndarray of shape (n_examples,)
+    C_of_example : float64 ndarray of shape (n_examples,)
     task : Task
     intercept : bool
     memory_limit : int
@@ -150,13 +150,13 @@ class KernelBook:
         self,
         kernel_rows: KernelRows,
         examples: Examples,
-        prices: Array,
+        C_of_example: Array,
         task: Task,
         intercept: bool,
         memory_limit: int,
     ):
         self.kernel_rows, self.examples, self.task, self.intercept = kernel_rows, examples, task, intercept
-        self.starts, self.blocks = starts_of(examples), blocks_of(examples, prices)
+        self.starts, self.blocks = starts_of(examples), blocks_of(examples, C_of_example)
         n = kernel_rows.n_rows
         self.matrix: Array | None = None
         if n * n * np.dtype(kernel_rows.dtype).itemsize <= memory_limit // 2:
@@ -255,7 +255,7 @@ class WeightBook:
     ----------
     kernel_rows : KernelRows
     examples : Examples
-    prices : float64 ndarray of shape (n_examples,)
+    C_of_example : float64 ndarray of shape (n_examples,)
     task : Task
     intercept : bool
     memory_limit : int
@@ -266,13 +266,13 @@ class WeightBook:
         self,
         kernel_rows: KernelRows,
         examples: Examples,
-        prices: Array,
+        C_of_example: Array,
         task: Task,
         intercept: bool,
         memory_limit: int,
     ):
         self.kernel_rows, self.examples, self.task, self.intercept = kernel_rows, examples, task, intercept
-        self.starts, self.blocks = starts_of(examples), blocks_of(examples, prices)
+        self.starts, self.blocks = starts_of(examples), blocks_of(examples, C_of_example)
         self.features = FeatureRows(kernel_rows.rows, kernel_rows.n_jobs)
         d, m = kernel_rows.n_features, task.n_outputs
         self.weights, self.bias, self.plain = np.zeros((d, m)), np.zeros(m), np.zeros(task.n_plain)

@@ -212,4 +212,4 @@ class ActiveRows:
         if self.n_sets < own.sets_that_tell:
             return
         n_values, n_steps = self.kernel_rows.counter.n - self.begun[0], self.n_steps - self.begun[1]
-        self.is_whole = self.is_whole or self.cache.is_dearer(n_values, n_steps, int(np.count_nonzero(self.v)))
+        self.is_whole = self.is_whole or self.cache.costs_more(n_values, n_steps, int(np.count_nonzero(self.v)))

@@ -34,7 +34,7 @@ from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.parts.dual_ascent.dual import Dual
 from slimsvm.parts.dual_ascent.smo import TINY, KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.rounding import Doubt
+from slimsvm.parts.rounding import RoundingErrors
 from slimsvm.tasks import Multiclass
 
 Array = np.ndarray
@@ -88,7 +88,7 @@ class DualAscent:
         self.V, self.F = np.zeros(shape), np.zeros(shape)
         self.value, self.bound, self.n_passes = 0.0, 0.0, 0  # value: D(V); other points may give the bound
         self.objective = np.inf
-        self.doubt: Doubt | None = None
+        self.rounding: RoundingErrors | None = None
 
     # -- what kinds of problems differ in ---------------------------------------------------------------------------
 
@@ -213,9 +213,9 @@ class DualAscent:
 
     def raise_bound(self, value: float, V: Array) -> None:
         """Raise the bound to a dual point's value, less what rounding can have added to it."""
-        if self.doubt is None:
-            self.doubt = Doubt(self.kernel_rows)
-        self.bound = max(self.bound, value - 0.5 * self.doubt.of(V))
+        if self.rounding is None:
+            self.rounding = RoundingErrors(self.kernel_rows)
+        self.bound = max(self.bound, value - 0.5 * self.rounding.of(V))
 
     def best_value(self, gain: float, curvature: float) -> tuple[float, float]:
         """Return the best t, and D(tV)."""

@@ -51,7 +51,7 @@ MOST_ROWS, BYTES = 4096, 48
 TINY = 1e-300
 
 
-class Inside(NamedTuple):
+class FinalPoint(NamedTuple):
     """A dual point near the optimum.
 
     Parameters
@@ -220,7 +220,7 @@ class InteriorPoint:
         self._note()
         return share
 
-    def on_bounds(self) -> Inside:
+    def on_bounds(self) -> FinalPoint:
         """Return the point with variables put on the bounds that they approach, and the others solved for."""
         dual, sign, row, room = self.dual, self.sign, self.row, self.room
         z, w, x = self.before
@@ -247,16 +247,16 @@ class InteriorPoint:
             best = found if found.violation < best.violation else best
         return best
 
-    def _outside(self, z: Array) -> Inside:
+    def _outside(self, z: Array) -> FinalPoint:
         """Return the dual point of these variables, with its sum put right and g computed from kernel values."""
         dual = self.dual
         v = dual.feasible(self._sums(self.sign * z))
         g = dual.target - self.newton.values @ v - dual.offset * v.sum()
         _, _, highest, lowest = dual.slopes(v, g, dual.lo, dual.hi)
-        return Inside(v, g, highest - lowest)
+        return FinalPoint(v, g, highest - lowest)
 
 
-class Inner:
+class InteriorSwitch:
     """The switch from steps on pairs to the interior-point method, which is tried once.
 
     Parameters
@@ -285,7 +285,7 @@ class Inner:
         found: bool = work >= WAIT * (WORK + 2 * n * self.newton.rank**2)
         return found
 
-    def solve(self, tol: float) -> Inside | None:
+    def solve(self, tol: float) -> FinalPoint | None:
         """Return the dual point with the least violation that the method reaches; None if it finds none in time.
 
         Parameters
@@ -294,7 +294,7 @@ class Inner:
             Violation that is asked for.
         """
         newton, since = self.newton, 0
-        best: Inside | None = None
+        best: FinalPoint | None = None
         self.newton, self.is_open = None, False
         assert newton is not None
         with np.errstate(all="ignore"):

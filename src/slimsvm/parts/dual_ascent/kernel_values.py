@@ -398,7 +398,7 @@ class KernelValues:
         if self.lines is not None:
             self.lines.keep(places)
 
-    def is_dearer(self, n_values: int, n_steps: int, n_lines: int) -> bool:
+    def costs_more(self, n_values: int, n_steps: int, n_lines: int) -> bool:
         """Whether values computed for working sets took longer than their steps would have among all active rows.
 
         Those need kernel rows, too, each computed once. Nothing would be gained if kernel rows are cached already.

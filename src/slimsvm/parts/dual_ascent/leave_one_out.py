@@ -9,7 +9,7 @@ the squared distance of row i from the span of the others in F (for a row of F, 
 borders K̃_FF by ones. One compiled call has all pairs of classes (`core/decomposition/leave_one_out.cc`).
 
 With δ = 0 F is the set of free support vectors, and this is the span rule. It lets no other row become free. Where
-moves come out larger than a margin, as where few directions are all there are, the loss is smoothed over the band
+changes come out larger than a margin, as where few directions are all there are, the loss is smoothed over the band
 |1 − y f(x)| ≤ δ, with δ a share of how far support vectors move.
 
 Chapelle, Vapnik, "Model selection for support vector machines", NIPS 1999 (the span rule); Wang, Zhou, Lu, Maleki,
@@ -156,8 +156,8 @@ class Columns:
             points = zip(*(fit.kept.get((LAST, pair)) for pair in pairs), strict=True)
             self.v, scores = (np.concatenate(part) for part in points)
             target = np.where(labels[self.rows] == np.repeat([a for a, _ in pairs], self.sizes), 1.0, -1.0)
-            prices = np.repeat(problem.C * problem.task.pair_prices(), self.sizes)
-            self.size, epsilon = problem.examples.weights[self.rows] * prices, 0.0
+            C_of_row = np.repeat(problem.C * problem.task.pair_prices(), self.sizes)
+            self.size, epsilon = problem.examples.weights[self.rows] * C_of_row, 0.0
         else:
             dual, n = Dual.of(problem), problem.rows.n_rows
             self.rows, self.sizes = np.arange(n), np.array([n])
@@ -177,15 +177,15 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Moves:
+class ScoreChanges:
     """The changes of training rows' scores as each row is left out, for some columns.
 
     Parameters
     ----------
     columns : Columns
     values : Values
-    is_moved : bool ndarray of shape (n,)
-        The rows whose moves are asked for.
+    is_left_out : bool ndarray of shape (n,)
+        The rows whose changes are asked for.
     own : LeaveOneOutSettings
     rng : numpy.random.Generator
         Chooses among too many rows of F.
@@ -193,7 +193,7 @@ class Moves:
 
     columns: Columns
     values: Values
-    is_moved: Array
+    is_left_out: Array
     own: LeaveOneOutSettings
     rng: np.random.Generator
 
@@ -207,39 +207,39 @@ class Moves:
             if n_free[column] < 2:  # a free intercept needs one free row, which a solution at its bounds has not
                 in_span[part][np.argsort(columns.off[part], kind="stable")[:2]] = True
             in_span[part] = self.thinned(in_span[part])
-        moves = self.by(slice(None), in_span, columns.starts)
-        n_moved = np.add.reduceat(self.is_moved, columns.starts[:-1], dtype=np.int64)
-        means = np.add.reduceat(np.abs(moves), columns.starts[:-1]) / np.maximum(n_moved, 1)
+        changes = self.by(slice(None), in_span, columns.starts)
+        n_left_out = np.add.reduceat(self.is_left_out, columns.starts[:-1], dtype=np.int64)
+        means = np.add.reduceat(np.abs(changes), columns.starts[:-1]) / np.maximum(n_left_out, 1)
         for column in np.flatnonzero(means > own.large * columns.unit).tolist():
             part = columns.part(column)
-            moves[part] = self.softened(part, moves[part], in_span[part], float(means[column]))
-        return moves
+            changes[part] = self.softened(part, changes[part], in_span[part], float(means[column]))
+        return changes
 
     def by(self, part: slice, in_span: Array, starts: Array, softness: float = 0.0) -> Array:
         """Return changes of scores in some columns, computed from the rows F."""
-        columns, is_moved = self.columns, self.is_moved[part]
-        listed = is_moved | in_span
+        columns, is_left_out = self.columns, self.is_left_out[part]
+        listed = is_left_out | in_span
         starts = np.concatenate([[0], np.cumsum(listed)])[starts]
         squares = np.zeros(len(listed))
         squares[listed] = self.values.squares(columns.rows[part][listed], starts, in_span[listed], softness)
-        return np.where(is_moved, columns.v[part] * squares, 0.0)
+        return np.where(is_left_out, columns.v[part] * squares, 0.0)
 
-    def softened(self, part: slice, moves: Array, free: Array, mean: float) -> Array:
+    def softened(self, part: slice, changes: Array, free: Array, mean: float) -> Array:
         """Compute large changes of scores in a column again, with bands that let rows off the kink become free."""
-        own, columns, is_moved = self.own, self.columns, self.is_moved[part]
-        whole, n_moved = np.array([0, len(moves)]), int(np.count_nonzero(is_moved))
+        own, columns, is_left_out = self.own, self.columns, self.is_left_out[part]
+        whole, n_left_out = np.array([0, len(changes)]), int(np.count_nonzero(is_left_out))
         for _ in range(own.most_bands):
             if mean <= own.large * columns.unit:
                 break
             delta = own.band * mean
             near = self.thinned(free | (columns.off[part] <= delta))
-            softness = 2.0 * delta / float(np.median(columns.size[part][is_moved]))
+            softness = 2.0 * delta / float(np.median(columns.size[part][is_left_out]))
             found = self.by(part, near, whole, softness)
-            before, mean = mean, float(np.abs(found).sum()) / n_moved
-            moves = found if mean < before else moves
+            before, mean = mean, float(np.abs(found).sum()) / n_left_out
+            changes = found if mean < before else changes
             if mean > 0.5 * before:
                 break
-        return moves
+        return changes
 
     def thinned(self, chosen: Array) -> Array:
         """Draw ``most_free`` of the chosen rows, if there are more."""
@@ -268,9 +268,9 @@ def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
     place = np.full(problem.rows.n_rows, -1)
     place[rows] = np.arange(len(rows))
     at = place[columns.rows]
-    is_moved = (at >= 0) & (columns.v != 0)
-    moves = Moves(columns, Values(problem, fit), is_moved, own, np.random.default_rng(0)).found()
+    is_left_out = (at >= 0) & (columns.v != 0)
+    changes = ScoreChanges(columns, Values(problem, fit), is_left_out, own, np.random.default_rng(0)).found()
     scores = np.full((len(rows), len(columns.sizes)), np.nan)
     column = np.repeat(np.arange(len(columns.sizes)), columns.sizes)
-    scores[at[at >= 0], column[at >= 0]] = (columns.scores - moves)[at >= 0]
+    scores[at[at >= 0], column[at >= 0]] = (columns.scores - changes)[at >= 0]
     return scores

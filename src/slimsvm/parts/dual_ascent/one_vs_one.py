@@ -56,10 +56,10 @@ def problem_of_pair(problem: Problem, k: int, index: Array) -> Problem:
         block = block[:, index]
     labels = np.where(problem.examples.labels[index] == pair[0], 1, -1)
     examples = task.encode(labels, problem.examples.weights[index])
-    return replace(problem, rows=as_rows(block), examples=examples, task=task, C=price_of_pair(problem, k))
+    return replace(problem, rows=as_rows(block), examples=examples, task=task, C=C_of_pair(problem, k))
 
 
-def price_of_pair(problem: Problem, k: int) -> float:
+def C_of_pair(problem: Problem, k: int) -> float:
     """Return C of pair k."""
     return problem.C * float(problem.task.pair_prices()[k])
 
@@ -156,7 +156,7 @@ class OneVsOneRun(Run):
             return problem_of_pair(problem, k, self.rows_of(pair))
         kept = self.problem.kept.part(pair, len(self.pairs))
         of_pair: Problem = kept.once("problem", lambda: problem_of_pair(problem, k, self.rows_of(pair)))
-        changes: dict[str, Any] = {"C": price_of_pair(problem, k), "to_compare": problem.to_compare}
+        changes: dict[str, Any] = {"C": C_of_pair(problem, k), "to_compare": problem.to_compare}
         return replace(of_pair, max_seconds=seconds, kept=kept, **changes)
 
     def fit_pair(self, k: int) -> PairFit:
@@ -215,10 +215,10 @@ class OneVsOneRun(Run):
             "iterations": fit.n_iter,
         }
 
-    def loss_of_none(self, k: int) -> float:
+    def loss_at_zero(self, k: int) -> float:
         """Return the weighted loss of pair k with all scores 0."""
-        prices = self.problem.task.pair_prices()
-        return float(prices[k] * self.problem.examples.weights[self.rows_of(self.pairs[k])].sum())
+        factors = self.problem.task.pair_prices()
+        return float(factors[k] * self.problem.examples.weights[self.rows_of(self.pairs[k])].sum())
 
     def allowed(self, objective: float) -> float:
         """Return the widest gap with which all pairs together have converged."""
@@ -232,7 +232,7 @@ class OneVsOneRun(Run):
         for k, pair in enumerate(self.pairs):
             index = self.rows_of(pair)
             if k >= len(self.fits):
-                objective += problem.C * self.loss_of_none(k)
+                objective += problem.C * self.loss_at_zero(k)
                 continue
             fit = self.fits[k]
             coef[index, k], intercept[k] = fit.v, fit.intercept
@@ -283,7 +283,7 @@ class TargetsRun(OneVsOneRun):
         record = super().told(k)
         return record | {"target": record.pop("pair")}
 
-    def loss_of_none(self, k: int) -> float:
+    def loss_at_zero(self, k: int) -> float:
         """Return the weighted loss of target k with all scores 0."""
         (task, examples), n = self.columns[k], self.problem.rows.n_rows
         here = np.zeros((n, 1)), np.zeros(0)

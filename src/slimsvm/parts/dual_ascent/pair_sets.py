@@ -15,12 +15,12 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core.clock import OutOfTimeError, is_time_over
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
-from slimsvm.parts.dual_ascent.interior_point import Inner
+from slimsvm.parts.dual_ascent.interior_point import InteriorSwitch
 from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairFit, PairStates
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import SMALL_N, Kept, Problem
-from slimsvm.parts.rounding import Doubt, sure_value
+from slimsvm.parts.rounding import RoundingErrors, sure_value
 from slimsvm.parts.run import Status
 from slimsvm.parts.solver import Solver
 from slimsvm.tasks import Binary, Examples
@@ -54,7 +54,7 @@ class PairRows(NamedTuple):
         Which of them are of the first class.
     places : int64 ndarray
         Their places in the kernel matrix.
-    price : float
+    factor : float
         What its losses are multiplied by.
     """
 
@@ -62,7 +62,7 @@ class PairRows(NamedTuple):
     rows: Array
     positive: Array
     places: Array
-    price: float
+    factor: float
 
 
 class PairSets:
@@ -97,13 +97,13 @@ class PairSets:
         rows = np.concatenate([pair.rows for pair in pairs])
         positive = np.concatenate([pair.positive for pair in pairs])
         self.examples = Examples(labels=np.where(positive, *SIGNS), weights=problem.examples.weights[rows])
-        prices = np.array([pair.price for pair in pairs])
-        self.C = problem.C * prices
-        priced = replace(self.examples, weights=self.examples.weights * np.repeat(prices, self.sizes))
-        self.dual = Dual.of(problem, TWO_CLASSES, priced)
+        factors = np.array([pair.factor for pair in pairs])
+        self.C = problem.C * factors
+        weighted = replace(self.examples, weights=self.examples.weights * np.repeat(factors, self.sizes))
+        self.dual = Dual.of(problem, TWO_CLASSES, weighted)
         is_fixed, of_tol = problem.to_compare, problem.settings_of(ToleranceSettings)
         self.tol = [Tolerance(problem.tol, is_fixed=is_fixed, settings=of_tol) for _ in pairs]
-        self.inner: dict[int, Inner] = {}  # for pairs that take many steps
+        self.interior: dict[int, InteriorSwitch] = {}  # for pairs that take many steps
         self.newton: dict[int, NewtonSteps] = {}
         self.progress = [Progress(int(size)) for size in self.sizes]
         self.most_calls = np.inf if problem.max_iter is None else problem.max_iter
@@ -114,7 +114,7 @@ class PairSets:
         for k, state in enumerate(states):
             if state is not None:
                 self.go_on(k, state)
-        self.note_sides()
+        self.update_bounds()
 
     def part(self, k: int) -> slice:
         """Return the slice of pair k."""
@@ -142,7 +142,7 @@ class PairSets:
         self.v[part] = share * v
         self.g[part] = dual.target - share * scores
 
-    def note_sides(self) -> None:
+    def update_bounds(self) -> None:
         """Compute intercept, objective and D of every pair."""
         dual, v, g = self.dual, self.v, self.g
         self.intercept = self.middle.copy() if dual.balanced else dual.offset * self.sums(v)
@@ -150,7 +150,7 @@ class PairSets:
         self.objective = self.sums(0.5 * v * (dual.target - g) + dual.losses(g, added))
         self.lower_bound = np.minimum(self.sums(dual.parts_of_value(v, g)), self.objective)
 
-    def note_sides_of(self, k: int) -> None:
+    def update_bounds_of(self, k: int) -> None:
         """Compute intercept, objective and D of pair k."""
         part, dual = self.part(k), self.of_pair(k)
         v, g = self.v[part], self.g[part]
@@ -219,7 +219,7 @@ class PairSets:
                 newton.hurry()
         self.n_steps[is_open] += self.steps[is_open]
         self.n_calls[is_open] += 1
-        self.note_sides()
+        self.update_bounds()
 
     def improve_alone(self, k: int, tol: float, max_steps: int, workspace: Array) -> None:
         """Take steps for a pair that needs many, Newton steps among them."""
@@ -244,12 +244,12 @@ class PairSets:
         found: Array = self.K[np.ix_(places, places)]
         return found
 
-    def go_inside(self, k: int) -> None:
+    def use_interior_point(self, k: int) -> None:
         """Solve for pair k by the interior-point method; take its point if it is better."""
-        part, tol, found = self.part(k), self.tol[k].now, self.inner[k].solve(self.tol[k].now)
+        part, tol, found = self.part(k), self.tol[k].now, self.interior[k].solve(self.tol[k].now)
         if found is None:
             return
-        if found.violation <= tol or self.inner[k].dual.value(found.v, found.g) > self.lower_bound[k]:
+        if found.violation <= tol or self.interior[k].dual.value(found.v, found.g) > self.lower_bound[k]:
             self.v[part], self.g[part] = found.v, found.g
 
     def ended(self, k: int, closing: dict[int, tuple[int, float]]) -> Status | None:
@@ -271,11 +271,11 @@ class PairSets:
             return None
         if self.n_calls[k] >= self.most_calls or self.progress[k].ended(n_steps, lambda: float(self.lower_bound[k])):
             return Status.ITERATION_LIMIT
-        if k not in self.inner:
-            self.inner[k] = Inner(self.of_pair(k), self.problem.memory_limit / 4)
+        if k not in self.interior:
+            self.interior[k] = InteriorSwitch(self.of_pair(k), self.problem.memory_limit / 4)
         work = self.newton[k].work_of_all if k in self.newton else 0
-        if self.inner[k].is_due(n_steps, work, lambda: self.values(k)):
-            self.go_inside(k)
+        if self.interior[k].is_due(n_steps, work, lambda: self.values(k)):
+            self.use_interior_point(k)
         return None
 
     def stretch(self, k: int) -> None:
@@ -286,7 +286,7 @@ class PairSets:
             return
         self.v[part], self.g[part] = found
         self.middle[k] = dual.best_intercept(self.g[part])
-        self.note_sides_of(k)
+        self.update_bounds_of(k)
 
     def choose_intercept(self, k: int) -> None:
         """Take the best intercept of pair k for its present v, and compute the objective."""
@@ -342,7 +342,7 @@ class SharedKernelRun(OneVsOneRun):
         self.of_class = [labels == c for c in range(self.pairs[-1][1] + 1)]
         self.sizes: list[int] = [int(np.count_nonzero(rows)) for rows in self.of_class]
         self.is_shared = self.kernel_rows.n_rows <= SMALL_N
-        self.doubt = Doubt(self.kernel_rows)
+        self.rounding = RoundingErrors(self.kernel_rows)
         self.sure, self.n_told = 0.0, 0
         most = sum(sorted(self.sizes)[-2:])
         self.workspace = np.empty(most * (most * 8 + 32) + 64, np.uint8)
@@ -368,10 +368,10 @@ class SharedKernelRun(OneVsOneRun):
             last += 1
         some = [self.rows_of(pair) for pair in self.pairs[first:last]]
         K = self.values_of(some[0])
-        prices = self.problem.task.pair_prices()[first:last]
+        factors = self.problem.task.pair_prices()[first:last]
         pairs = [
-            PairRows(pair, rows, self.of_class[pair[0]][rows], rows if self.is_shared else np.arange(len(rows)), price)
-            for rows, pair, price in zip(some, self.pairs[first:last], prices, strict=True)
+            PairRows(pair, rows, self.of_class[pair[0]][rows], rows if self.is_shared else np.arange(len(rows)), factor)
+            for rows, pair, factor in zip(some, self.pairs[first:last], factors, strict=True)
         ]
         sets = PairSets(self.problem, pairs, self.states[first:last], K, self.kept)
         found = sets.solve(self.workspace)
@@ -407,11 +407,11 @@ class SharedKernelRun(OneVsOneRun):
         # D(v) without its quadratic part, which is summed anew.
         rest = sets.sums(dual.parts_of_value(v, sets.g) + 0.5 * v * (dual.target - sets.g))
         rest -= 0.5 * dual.offset * sets.sums(v) ** 2
-        amount = self.doubt.most * sets.sums(np.abs(v)) ** 2
+        amount = self.rounding.most * sets.sums(np.abs(v)) ** 2
         for much in np.flatnonzero(amount > LITTLE * total):
             part, V = sets.part(int(much)), np.zeros((len(sets.K), 1))
             V[sets.places[part], 0] = v[part]
-            amount[much] = self.doubt.of(V)
+            amount[much] = self.rounding.of(V)
         return float(np.clip(rest - 0.5 * (total + amount), 0.0, np.maximum(sets.lower_bound, 0.0)).sum())
 
     def sure_bound(self) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.parts.span.seen_rows import Seen
+from slimsvm.parts.span.span_rows import SpanRows
 from slimsvm.parts.span.whitened_span import Subspace
 from slimsvm.rows import Block, is_sparse
 from slimsvm.tasks import Examples, Smoothed, Task
@@ -221,7 +221,7 @@ class RowPasses:
 # -- what is done with a part ---------------------------------------------------------------------------------------
 
 
-def _scores(coef: Array, shift: Array, seen: Seen) -> Array:
+def _scores(coef: Array, shift: Array, seen: SpanRows) -> Array:
     out = np.empty((seen.n_rows, coef.shape[1]))
     seen.multiply(coef, out)
     out += shift
@@ -274,7 +274,7 @@ def _slope(
     tau: float,
     by_sign: bool,
     keep: bool,
-    seen: Seen,
+    seen: SpanRows,
     scores: Array,
     examples: Examples,
     kept: Smoothed | None,

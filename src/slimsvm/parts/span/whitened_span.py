@@ -23,7 +23,7 @@ from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.lazy import made_once
-from slimsvm.parts.span.seen_rows import SeenHere, Span, seen_elsewhere
+from slimsvm.parts.span.span_rows import LocalSpanRows, Span, on_remote_rows
 from slimsvm.rows import in_pieces, parts_of
 
 Array = np.ndarray
@@ -173,15 +173,17 @@ class Subspace:
         return rows.place(items) if self.is_remote else items
 
     def map(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
-        """Return function(seen, *own) for each part of the rows as `Seen` from here, with the part's own items.
+        """Return function(seen, *own) for each part of the rows as `SpanRows` from here, with the part's own items.
 
         ``keep`` leaves the results where they are made.
         """
         if self.is_remote:
             rows: Any = self.kernel_rows.rows
             self.kernel_rows.counter.add(self.n_rows * self.rank)
-            return rows.map(partial(seen_elsewhere, function), *items, keep=keep, shared=self._shared_span)
-        return [function(SeenHere(self, lo, hi), *own) for (lo, hi), *own in zip(self.parts(), *items, strict=True)]
+            return rows.map(partial(on_remote_rows, function), *items, keep=keep, shared=self._shared_span)
+        return [
+            function(LocalSpanRows(self, lo, hi), *own) for (lo, hi), *own in zip(self.parts(), *items, strict=True)
+        ]
 
     def each(self, function: Callable[..., Any], *items: Any, keep: bool = False) -> Any:
         """Return function(*own) for each part's items, without its rows."""

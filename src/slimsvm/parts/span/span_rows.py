@@ -17,7 +17,7 @@ from slimsvm.rows import Block, Rows, in_pieces
 Array = np.ndarray
 
 
-class Seen(ABC):
+class SpanRows(ABC):
     """A part of the rows, with kernel values to the vectors of a subspace.
 
     Attributes
@@ -54,7 +54,7 @@ class Seen(ABC):
         return out, taken
 
 
-class SeenHere(Seen):
+class LocalSpanRows(SpanRows):
     """The rows lo, …, hi − 1 of a `whitened_span.Subspace` in this process."""
 
     def __init__(self, space: Any, lo: int, hi: int):
@@ -84,7 +84,7 @@ class Span:
     block_rows: int
 
 
-class SeenElsewhere(Seen):
+class RemoteSpanRows(SpanRows):
     """A part of the rows in another process than the subspace. It uses one thread."""
 
     def __init__(self, span: Span, rows: Rows):
@@ -119,6 +119,6 @@ def _memory(n: int, dtype: Any) -> Array:
     return found
 
 
-def seen_elsewhere(function: Callable[..., Any], span: Span, rows: Rows, *own: Any) -> Any:
+def on_remote_rows(function: Callable[..., Any], span: Span, rows: Rows, *own: Any) -> Any:
     """Call function(seen, *own) on a part of the rows."""
-    return function(SeenElsewhere(span, rows), *own)
+    return function(RemoteSpanRows(span, rows), *own)
