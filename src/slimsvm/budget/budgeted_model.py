@@ -337,7 +337,7 @@ class BudgetedModel:
         return between(self.kernel_rows, basis)
 
     def refresh_inverse(self) -> None:
-        """Invert the points' kernel matrix anew, where the rule keeps its inverse: updates add up rounding errors."""
+        """Invert the points' kernel matrix again, if the rule keeps its inverse: updates add up rounding errors."""
         n = self.n_basis
         if not self.rule.keeps_inverse or n == 0:
             return

@@ -321,7 +321,7 @@ _locked: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def renew_lock_after_fork(owner: Any) -> None:
-    """Make the owner's ``_lock`` anew in a forked child, where the thread that holds it does not exist."""
+    """Make a new ``_lock`` for the owner in a forked child, where the thread that holds it does not exist."""
     _locked.add(owner)
 
 

@@ -1,4 +1,4 @@
-"""What the algorithms in `solvers` are made of; a part knows no algorithm.
+"""The parts that the algorithms in `solvers` are made of; a part knows no algorithm.
 
 problem, run, solver   what a solver is given, what it looks like at work, and the one iteration loop
 reports, rounding, certificate  objectives, what is said of a fit at its end, and bounds that no model can be under

@@ -1,4 +1,5 @@
-"""How far a model can be from the exact SVM: its objective, and a bound that no model's objective can be under.
+"""Certificates: a model's objective, and a lower bound on the objective of every model, tell how far it is from the
+exact SVM.
 
 Any point of the dual is such a bound, whatever trained the model. Where every row has its own dual variables (two
 classes, several, regression, one class) one is found by `parts.dual_ascent.block_ascent`; several classes by pairs

@@ -131,7 +131,7 @@ def reported(problem: Problem, status: Status, n_basis: int, looked: Callable[[]
 
 
 def with_safe_bound(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
-    """Give the fit its safe bound, its objective summed anew if that is in doubt, and the status that its gap allows.
+    """Give the fit its safe bound, its objective computed again if in doubt, and the status that its gap allows.
 
     ``may_go_on``: whether a fit whose kernel values are too coarse goes on with others. Kernel evaluations are those of
     the report.

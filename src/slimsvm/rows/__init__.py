@@ -1,4 +1,4 @@
-"""Where rows come from: arrays, CSR, memory-mapped files, blocks of any of these. No other part asks."""
+"""The sources of rows: arrays, CSR, memory-mapped files, blocks of any of these. Only this part knows them."""
 
 from slimsvm.rows.arrays import (
     FLOATS,

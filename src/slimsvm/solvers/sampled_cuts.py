@@ -10,7 +10,7 @@ Problem: min ½‖w‖² + C₁ · mean_e ℓ_e(w), C₁ = C Σ_e ω_e, ℓ_e = 
         Algorithm 1 (`ExactCuts`):     c', g' = means of Δ(y_e, ŷ_e) and δΨ_e(ŷ_e) over all examples
         Algorithm 2 (`UniformCuts`):   the means over r examples drawn from all
         Algorithm 3 (`ViolatedCuts`):  c' exact; g' from r examples drawn from those with a loss, which are a share s of
-                                       all, times s; drawn anew until the cut is violated by more than ε
+                                       all, times s; drawn again until the cut is violated by more than ε
         add the cut; drop cuts that were idle for `max_idle` iterations
     until c' − ⟨w, g'⟩ ≤ ξ + ε         (Algorithm 2: of `patience` samples in a row)
 

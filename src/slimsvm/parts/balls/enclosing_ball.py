@@ -1,4 +1,4 @@
-r"""What core and ball vector machines share: the L2-loss SVM as a ball around all rows.
+r"""The common part of core and ball vector machines: the L2-loss SVM as a ball around all rows.
 
     P(w, b) = ½ (‖w‖² + b²) + (C/2) Σ ω_i max(0, 1 − y_i f(x_i))²
 

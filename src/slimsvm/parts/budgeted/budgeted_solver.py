@@ -1,4 +1,4 @@
-"""What BSCA and BSGD share: parameters and their checks, and which run serves a problem.
+"""The base class of BSCA and BSGD: their parameters and checks, and which run serves a problem.
 
 Parts: `parts.budgeted.epochs` for the epochs, `parts.budgeted.one_class`, `parts.budgeted.chunks` for rows
 in chunks, `parts.budgeted.plain_ascent` for problems no larger than the budget, `parts.budgeted.box_dual` for the

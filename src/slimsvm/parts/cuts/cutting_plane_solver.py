@@ -1,4 +1,4 @@
-"""What solvers by cutting planes share: the checks of their parameters, and the run with each one's oracle."""
+"""The base class of solvers by cutting planes: the checks of their parameters, and the run with each one's oracle."""
 
 from __future__ import annotations
 

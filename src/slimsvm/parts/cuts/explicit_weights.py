@@ -1,4 +1,4 @@
-"""When a linear model is kept as explicit weights of the features instead of coefficients of rows."""
+"""The choice between explicit weights of the features and coefficients of rows for linear models."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class KernelBook:
         self.coef, self.plain = planes.coefficients(self.examples, self.task)
 
     def restore(self, planes: Planes) -> None:
-        """Take the coefficients of the planes, and compute the scores anew."""
+        """Take the coefficients of the planes, and compute the scores again."""
         self.take(planes)
         rows = np.flatnonzero(self.coef.any(axis=1))
         self.scores = np.zeros_like(self.scores)
@@ -300,11 +300,11 @@ class WeightBook:
         return grams
 
     def take(self, planes: Planes) -> None:
-        """Compute the weights of the planes anew, which is all there is here."""
+        """Compute the weights of the planes again; there is nothing else to compute."""
         self.restore(planes)
 
     def restore(self, planes: Planes) -> None:
-        """Compute the weights of the planes anew."""
+        """Compute the weights of the planes again."""
         coef, self.plain = planes.coefficients(self.examples, self.task)
         self.weights = self.features.gather(coef)
         self.bias = coef.sum(axis=0) if self.intercept else np.zeros_like(self.bias)

@@ -1,4 +1,4 @@
-"""Where the scores of the rows come from while cuts are added.
+"""Score books: they provide the scores of the rows while cuts are added.
 
 `FullScores` keeps A_j = ⟨g_j, φ(x_i)⟩ of every live cut over all rows: a new cut costs one fused kernel product, and
 every score and every entry of G is read off. `SampledScores` keeps G only and evaluates between sampled rows.

@@ -129,22 +129,22 @@ class SimplexQP:
 
     @property
     def G(self) -> np.ndarray:
-        """Gram matrix of the cuts, (t, t) float64; a view."""
+        """Return the Gram matrix of the cuts, (t, t) float64; a view."""
         return self._G[1 : self._n, 1 : self._n]
 
     @property
     def h(self) -> np.ndarray:
-        """Constants of the cuts, (t,) float64; a view."""
+        """Return the constants of the cuts, (t,) float64; a view."""
         return self._h[1 : self._n]
 
     @property
     def alpha(self) -> np.ndarray:
-        """The last solution, 0 for what was appended since, (t,) float64; a copy."""
+        """Return the last solution, 0 for cuts appended since, (t,) float64; a copy."""
         return self._a[1 : self._n].copy()
 
     @property
     def value(self) -> float:
-        """Objective h'a - 1/2 a'G a at `alpha`."""
+        """Return the objective h'a - 1/2 a'G a at `alpha`."""
         alpha = self.alpha
         return float(alpha @ self.h - 0.5 * alpha @ (self.G @ alpha))
 

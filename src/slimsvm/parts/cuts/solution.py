@@ -1,4 +1,4 @@
-"""What a fit by cuts keeps: w at one moment, and the state for a warm start."""
+"""The solution of a fit by cuts: w at one moment, and the state for a warm start."""
 
 from __future__ import annotations
 

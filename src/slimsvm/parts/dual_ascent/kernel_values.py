@@ -1,4 +1,4 @@
-"""What decomposition needs of the kernel matrix over its active rows: blocks, and changes of Kv.
+"""The kernel values that decomposition needs over its active rows: blocks, and changes of Kv.
 
 A kernel value costs a constant plus a cost per feature of a dense row; with some 50 features, reading a cached one
 costs about as much. So `KernelValues` caches kernel rows (rows of K, called lines in code) if values cost more than

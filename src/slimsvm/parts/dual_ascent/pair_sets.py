@@ -404,7 +404,7 @@ class SharedKernelRun(OneVsOneRun):
         dual, v = sets.dual, sets.v
         total = np.empty(len(some))
         core.set_norms(K=sets.K, starts=sets.starts, rows=sets.places, v=v, norms=total)
-        # D(v) without its quadratic part, which is summed anew.
+        # D(v) without its quadratic part, which is computed again.
         rest = sets.sums(dual.parts_of_value(v, sets.g) + 0.5 * v * (dual.target - sets.g))
         rest -= 0.5 * dual.offset * sets.sums(v) ** 2
         amount = self.rounding.most * sets.sums(np.abs(v)) ** 2
