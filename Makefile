@@ -102,8 +102,13 @@ test-oldest: library $(OLDEST_STAMP)
 demo: library
 	$(BIN)/python -m slimsvm.cli.demo
 
+# The papers' report as a page of the docs: a minute and a half on one core, when results or what draws them changed.
+REPORT := docs/report/page.md
+$(REPORT): $(wildcard benchmarks/results/cells/*/*.json benchmarks/*/*.py benchmarks/report/sorting.js) | $(DOCS_STAMP) library
+	$(BIN)/python -m benchmarks report --results benchmarks/results --output $(dir $@)
+
 # The examples of the gallery run, on one core; one of them ships a model as WebAssembly.
-docs: $(DOCS_STAMP) library $(WASM)
+docs: $(DOCS_STAMP) library $(WASM) $(REPORT)
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build
 	@echo docs/_build/index.html
 
@@ -168,6 +173,6 @@ check-core: library
 	qemu-x86_64 -cpu Nehalem $(BIN)/python -m pytest -q -p no:xdist tests/core/test_border.py tests/contracts/test_kernels.py
 
 clean:
-	rm -rf docs/_build docs/gallery demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
+	rm -rf docs/_build docs/gallery docs/report demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
 		src/slimsvm/core/*.dll src/slimsvm/deploy/*.LICENSES.txt $(WASM) $(STAMP) $(DOCS_STAMP) $(PROGRAMS_STAMP) $(OLDEST_STAMP)
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -17,10 +17,18 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json", "gallery/**/*.zip"]
+exclude_patterns = [
+    "_build",
+    "report/report.md",
+    "gallery/**/*.ipynb",
+    "gallery/**/*.py",
+    "gallery/**/*.json",
+    "gallery/**/*.zip",
+]
 suppress_warnings = ["config.cache"]  # the gallery's settings have a function
 html_theme = "furo"
 html_title = "slimsvm"
+html_show_copyright = False
 html_static_path = ["static"]
 html_css_files = ["wide.css"]
 

@@ -1,7 +1,7 @@
 """One page of what ``python -m benchmarks all`` measured: each paper's figures and tables beside ours, and the peers.
 
-report.html is self-contained (no network; tables sort by a click on a head), report.md has the same without figures.
-What was not measured, failed or ran out of time is said.
+report.html is self-contained (no network; tables sort by a click on a head), report.md has the same without pictures,
+and page.md is the same as a page of the docs. What was not measured, failed or ran out of time is said.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from slimsvm.cli.output import CommandError, say
 
 COLOURS = 48  # of a picture
 TEMPLATE = Path(__file__).with_name("page.html")
+SORTING = Path(__file__).with_name("sorting.js")
 
 
 class Item(NamedTuple):
@@ -74,8 +75,8 @@ def written(found: Found, folder: Path) -> dict[str, Any]:
     """Write both files; what they have."""
     sections = [(title, [item_of(*parts) for parts in make(found)]) for title, make in SECTIONS.items()]
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in (("report.html", as_html(sections, found)), ("report.md", as_markdown(sections, found))):
-        (folder / name).write_text(text, encoding="utf-8")
+    for name, write in (("report.html", as_html), ("report.md", as_markdown), ("page.md", as_docs)):
+        (folder / name).write_text(write(sections, found), encoding="utf-8")
         say(f"written: {folder / name}")
     return {
         "table": [
@@ -107,18 +108,27 @@ def as_html(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:
     parts = []
     for title, items in sections:
         parts.append(f'<section id="{anchor(title)}"><h2>{html.escape(title)}</h2>')
-        for item in items:
-            text = "".join(f"<p>{html.escape(line)}</p>" for line in item.text.splitlines())
-            parts.append(f"<article><h3>{html.escape(item.title)}</h3>{text}")
-            parts += [picture(path, item) for path in item.pictures]
-            parts += [table(rows) for rows in item.tables if rows]
-            parts.append("</article>")
+        parts += [f"<article><h3>{html.escape(item.title)}</h3>{content(item)}</article>" for item in items]
         parts.append("</section>")
     links = "".join(f'<a href="#{anchor(title)}">{html.escape(title)}</a>' for title, _ in sections)
     page = TEMPLATE.read_text(encoding="utf-8")
-    for name, text in (("FACTS", html.escape(found.facts())), ("LINKS", links), ("BODY", "\n".join(parts))):
+    facts = html.escape(found.facts())
+    for name, text in (("FACTS", facts), ("LINKS", links), ("BODY", "\n".join(parts)), ("SCRIPT", script())):
         page = page.replace(f"<!-- {name} -->", text)
     return page
+
+
+def script() -> str:
+    """Sorts tables by a click on a head."""
+    return f"<script>\n{SORTING.read_text(encoding='utf-8')}</script>"
+
+
+def content(item: Item) -> str:
+    """What stands below an item's title, in one line: its text, pictures and tables."""
+    parts = [f"<p>{html.escape(line)}</p>" for line in item.text.splitlines()]
+    parts += [picture(path, item) for path in item.pictures]
+    parts += [table(rows) for rows in item.tables if rows]
+    return "".join(parts)
 
 
 def anchor(title: str) -> str:
@@ -144,6 +154,16 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         "<tr>" + "".join(f"<td>{html.escape(shown(row.get(name)))}</td>" for name in columns) + "</tr>" for row in rows
     )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def as_docs(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:
+    """A page for Sphinx, which makes the navigation of the titles; all else is HTML."""
+    lines = ["# The papers and the peers, measured", "", found.facts(), ""]
+    for title, items in sections:
+        lines += [f"## {title}", ""]
+        for item in items:
+            lines += [f"### {item.title}", "", f"<div>{content(item)}</div>", ""]
+    return "\n".join(lines) + f"\n{script()}\n"
 
 
 def as_markdown(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:

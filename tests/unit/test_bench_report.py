@@ -164,9 +164,10 @@ def results(tmp_path):
 def test_the_page_has_every_figure_and_table_and_says_what_lacks(results, tmp_path):
     out = tmp_path / "page"
     assert main(["report", "--results", str(results), "--output", str(out)]) == 0
-    page, text = ((out / name).read_text() for name in ("report.html", "report.md"))
+    page, text, docs = ((out / name).read_text() for name in ("report.html", "report.md", "page.md"))
     for title in SECTIONS:
         assert title in text
+        assert f"\n## {title}\n\n### " in docs
     assert "4 of 5 cells done, 2026-01-01. one, 2 cores (5 cells). numpy 2." in text
     for part in (
         *(f"Figure {i}:" for i in range(1, 8)),
@@ -193,7 +194,8 @@ def test_the_page_has_every_figure_and_table_and_says_what_lacks(results, tmp_pa
         "Not measured in this run.",
     ):
         assert part in text, part
-    assert page.count("<img ") == 7 + 1 + 1 + 1
+    assert page.count("<img ") == docs.count("<img ") == 7 + 1 + 1 + 1
+    assert all(line.startswith("<div>") for line in docs.splitlines() if "<p>" in line)  # HTML ends at an empty line
     assert "&lt;b&gt;few" in page
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert main(["report", "--results", str(tmp_path / "none"), "--output", str(out)]) == 1
