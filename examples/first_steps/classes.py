@@ -32,7 +32,7 @@ for ax, name, clf in zip(axes, ["SVC()", "SVC(max_basis=15)"], [exact, small], s
     ax.set_title(f"{name}: {clf.n_basis_} vectors, test error {error:.1f} %")
 
 # %%
-# The relative distance of the objective to the exact machine's optimum, at most:
+# The relative distance of the objective to the exact SVM's optimum, at most:
 
 for clf in (exact, small):
     print(f"{clf.n_basis_} vectors: {clf.certificate(X_train, y_train).gap:.1e}")

@@ -2,7 +2,7 @@
 How training time grows with the rows
 =====================================
 
-The exact machine is quick on a few thousand rows, and its vectors grow with the rows.
+The exact SVM is quick on a few thousand rows, and its vectors grow with the rows.
 With ``max_basis=50`` vectors are learned in a number of steps that does not depend on the
 rows. Times are of this machine; the crossing moves with the data.
 """

@@ -23,7 +23,7 @@ found = slimsvm.explain(model, X, background=X[::20])
 # %%
 # The first row. Scores above 0 are those of the second class:
 
-print(list(model.classes_), model.predict(X[:1]))
+print(model.classes_.tolist(), model.predict(X[:1]).tolist())
 ExplanationDisplay.from_explanation(found[0], max_features=8)
 
 # %%

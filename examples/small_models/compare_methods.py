@@ -21,7 +21,7 @@ X_test, y_test = checkerboard(5_000, random_state=1)
 exact = SVC(C=10, gamma=10).fit(X, y)
 
 # %%
-# One curve for each method. The dashed line is the exact machine, with all the vectors it
+# One curve for each method. The dashed line is the exact SVM, with all the vectors it
 # needs.
 
 methods = {"Refine": Refine, "CPSP": CPSP, "LowRank": LowRank, "BSCA": BSCA, "BSGD": BSGD}

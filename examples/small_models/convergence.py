@@ -24,8 +24,8 @@ for ax, name, clf in zip(axes, ["ExactCuts", "LASVM"], [cuts, online], strict=Tr
     ax.set_title(name)
 
 # %%
-# A certificate says how far the objective of any model is from the exact machine's
-# optimum, at most. It does not need the exact machine, whose test error is drawn for
+# A certificate says how far the objective of any model is from the exact SVM's
+# optimum, at most. It does not need the exact SVM, whose test error is drawn for
 # comparison.
 
 sizes = [10, 20, 40, 80]  # tests: [10]
@@ -50,6 +50,6 @@ ax.axvline(
     100 * (1 - exact.score(X_test, y_test)),
     color="black",
     linestyle="--",
-    label="exact machine's test error",
+    label="exact SVM's test error",
 )
 ax.legend()

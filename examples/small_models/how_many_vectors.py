@@ -17,8 +17,6 @@ clf = SVC(C=1, gamma=10, max_basis="auto", random_state=0).fit(X, y)
 SizePathDisplay.from_estimator(clf)
 
 # %%
-# The exact machine of all rows has many times as many vectors:
+# The exact SVM of all rows has many times as many vectors:
 
-print(
-    f"{clf.n_basis_} vectors; the exact machine has {SVC(C=1, gamma=10).fit(X, y).n_basis_}"
-)
+print(f"{clf.n_basis_} vectors; the exact SVM has {SVC(C=1, gamma=10).fit(X, y).n_basis_}")

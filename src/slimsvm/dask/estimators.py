@@ -54,7 +54,7 @@ class DaskEstimator:
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Train: vectors are learned in this process from a sample, coefficients come from all rows, which stay.
 
-        Rows so few that ``solver="auto"`` takes moved vectors of the exact machine (`slimsvm.Compact`) come here.
+        Rows so few that ``solver="auto"`` takes moved vectors of the exact SVM (`slimsvm.Compact`) come here.
 
         Parameters
         ----------

@@ -59,7 +59,7 @@ solver : str or Solver
     problem that the other parameters describe: "exact" for two classes, pairs of classes and regression, "exact-cuts"
     for other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes "refine" (learned vectors), or
     "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features; for several
-    classes of up to 20,000 rows, and two of up to 5,000, they are moved ones of the exact machine (`slimsvm.Compact`).
+    classes of up to 20,000 rows, and two of up to 5,000, they are moved ones of the exact SVM (`slimsvm.Compact`).
     If the exact solver of two classes or of a regression would need more than 10¹² kernel evaluations, estimated from a
     sample, it warns and takes ``max_basis="auto"`` or "violated-cuts" instead.
 max_basis : int, "auto" or None

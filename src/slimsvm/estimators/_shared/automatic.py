@@ -22,7 +22,7 @@ from slimsvm.rows import Rows, as_rows, is_text
 from slimsvm.size_search.compact import Compact
 from slimsvm.tasks import Binary
 
-# Up to so many rows the exact machine of pairs of classes and its moved vectors take about as long as learned vectors:
+# Up to so many rows the exact SVM of pairs of classes and its moved vectors take about as long as learned vectors:
 # docs/experiments/learned_bases.md, "Several classes".
 MOST_REDUCED = 20_000
 # The same of two classes ("Two classes" there).
@@ -60,7 +60,7 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     by block-coordinate Frank-Wolfe. If the exact solver would take too long (`exact_evals`), `next_best` takes
     its place, with a warning.
 
-    With a number, that many vectors of the exact machine are moved (`Compact`) for pairs of classes, and for two
+    With a number, that many vectors of the exact SVM are moved (`Compact`) for pairs of classes, and for two
     classes of up to 5,000 rows, where `reduces` says so. Else they are learned by descent where the kernel has a
     derivative, the loss is a sum over examples and rows are not sparse with many features; otherwise they are found by
     subspace pursuit. With "auto" their number is searched for (`Compact`). Where a metric is learned that is so without
@@ -157,7 +157,7 @@ def solver_of_span(problem: Problem, max_basis: Any, learns_metric: bool) -> Sol
 
 
 def reduces(rows: Rows, kernel: Kernel) -> bool:
-    """Whether the exact machine is quick enough, and its kernel smooth enough, for its vectors to be moved."""
+    """Whether the exact SVM is quick enough, and its kernel smooth enough, for its vectors to be moved."""
     is_near = kernel.has_gradient and kernel.is_inner_product
     return is_near and rows.n_rows <= MOST_REDUCED and not is_text(rows)
 

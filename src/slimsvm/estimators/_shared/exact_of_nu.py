@@ -1,4 +1,4 @@
-r"""The exact machine with a given ν in place of C, or of ε: Schölkopf's ν-SVM.
+r"""The exact SVM with a given ν in place of C, or of ε: Schölkopf's ν-SVM.
 
 Of two classes the dual variables of the exact SVM with this C add up to the share
 
@@ -227,7 +227,7 @@ def begun_at(state: Any, problem: Problem) -> Any:
 
 
 class ExactOfNu(Exact):
-    """The exact machine of ν: see the module's text.
+    """The exact SVM of ν: see the module's text.
 
     Parameters
     ----------
