@@ -230,7 +230,7 @@ class SequenceSVM(KernelEstimator):
         return found
 
     def margins(self, X, lengths=None):
-        """How sure every label is: the best labelling with it there, less the best with another label there.
+        """Score of the best labelling with a label at a position, minus that of the best labelling with another one.
 
         Parameters
         ----------
@@ -240,8 +240,8 @@ class SequenceSVM(KernelEstimator):
         Returns
         -------
         list of float64 ndarrays (length, n_labels), or one of shape (n_rows, n_labels)
-            In the form of X, columns in the order of ``classes_``. In a row the label of `predict` has the only number
-            above 0, but for ties.
+            In the form of X, columns in the order of ``classes_``. In each row only the label of `predict` has a number
+            above 0, unless there are ties.
         """
         scores, offsets = self._emissions(X, lengths)
         task = Chain(len(self.classes_))

@@ -39,12 +39,11 @@ SEEN_ROWS = 1000  # training rows, evenly spread, on which few vectors must be r
 class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     """Kernel support vector classification, a drop-in replacement for `sklearn.svm.SVC`.
 
-    Minimises ½‖w‖² + C Σ ω_i ℓ_i. For two classes ℓ is the hinge loss max(0, 1 − y f(x)). For more classes it is
-    Crammer and Singer's max_c [cost(y, c) + s_c − s_y] in one problem with one score per class, or there is a two-class
-    problem for each pair (``multi_class``). For several labels per row (an indicator matrix y) it is the sum of the
-    labels' hinge losses, over one basis. For two classes it can also be a measure over all rows, such as F1 or ROC
-    area, or the ramp loss; and for any of these the logistic loss, which has probabilities by training, or the squared
-    hinge (``loss``).
+    Minimises ½‖w‖² + C Σ ω_i ℓ_i. For two classes ℓ is the hinge loss max(0, 1 − y f(x)). For more classes there is a
+    two-class problem for each pair, or one problem with a score for each class and Crammer and Singer's loss
+    max_c [cost(y, c) + s_c − s_y] (``multi_class``). For several labels per row (an indicator matrix y) ℓ is the sum
+    of the labels' hinge losses, over one basis. ``loss`` chooses other losses: logistic, whose scores are log odds, and
+    squared hinge; for two classes also the ramp loss, and measures over all rows such as F1 or ROC area.
 
     Parameters
     ----------
@@ -65,25 +64,24 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     loss : str or task, default="hinge"
         "logistic": log(1 + exp(−y f(x))) for two classes and for each of several labels, log Σ_c exp(s_c − s_y) for
         several classes. ``predict_proba`` is then 1 / (1 + exp(−f)), or the softmax of the scores, whatever
-        ``probability`` says. "squared_hinge": max(0, 1 − y f(x))²; of several classes each against the rest, over one
-        basis. Both have learned vectors with a number as ``max_basis``, and without one, up to 3,000 rows, the machine
-        of all rows by Newton's method (of more rows 1,000 that are drawn are vectors, with a warning). All others are
-        for two classes. "ramp": the hinge capped at 2, so that outliers are no support vectors, by the exact solver.
-        Measures over all rows: "f1", "roc_auc", "prbep" (precision/recall break-even point), "precision_at_k",
-        "recall_at_k" (by name, k is the number of positive rows), "error_rate" (the same as "hinge"), or an object such
-        as `slimsvm.tasks.FBeta(2.0)`. ``classes_[1]`` is the positive class. The measure is trained and `score` returns
-        it; rows have no weights then. Losses that only rank set ``intercept_`` so that the number of training rows
-        predicted positive is the loss's k.
+        ``probability`` says. "squared_hinge": max(0, 1 − y f(x))²; with several classes each against the rest, over
+        one basis. With a number as ``max_basis``, both learn vectors. Without one, all rows are vectors up to 3,000
+        rows, by Newton's method; with more rows, 1,000 of them are drawn as vectors, with a warning.
+        All other losses are for two classes. "ramp": the hinge capped at 2, so that outliers are not support vectors,
+        by the exact solver. Measures over all rows: "f1", "roc_auc", "prbep" (precision/recall break-even point),
+        "precision_at_k", "recall_at_k" (k is the number of positive rows), "error_rate" (the same as "hinge"), or an
+        object such as `slimsvm.tasks.FBeta(2.0)`. ``classes_[1]`` is the positive class. Training optimises the
+        measure, and `score` returns it; weights of rows are not supported. Losses that only rank set ``intercept_`` so
+        that the number of training rows predicted positive is the loss's k.
     max_seconds, precision, memory_limit, n_jobs
     multi_class : {"auto", "crammer-singer", "ovo", "ovr"}, default="auto"
-        "crammer-singer" is one problem with a score for each class. "ovr" has a problem and a score for each class,
-        against the rest, as `sklearn.svm.LinearSVC` does: the quickest for text with ``kernel="linear"``. "ovo" is
-        LIBSVM's: one problem for each pair (a, b), a < b. ``basis_coef_`` then has a column for each pair, positive for
-        a, over a basis that the pairs
-        share; ``dual_coef_`` has the same numbers in scikit-learn's n_classes − 1 lines. "auto" takes "ovo"
-        with the exact solver (unless there is a ``cost_matrix``) and where ``max_basis`` vectors are moved ones of it,
-        the one with fewer errors with ``max_basis="auto"``, and "crammer-singer" with others. ``multi_class_`` says
-        which.
+        "crammer-singer": one problem with a score for each class. "ovr": a problem and a score for each class, against
+        the rest, as in `sklearn.svm.LinearSVC`; the quickest for text with ``kernel="linear"``. "ovo": one problem for
+        each pair (a, b), a < b, as in LIBSVM. ``basis_coef_`` then has a column for each pair, positive for a, over a
+        basis that all pairs share; ``dual_coef_`` has the same numbers in scikit-learn's n_classes − 1 rows. "auto"
+        chooses "ovo" with the exact solver (unless there is a ``cost_matrix``) and with moved vectors
+        (`slimsvm.Compact`), the one with fewer errors with ``max_basis="auto"``, and "crammer-singer" otherwise.
+        ``multi_class_`` has the choice.
     warm_start, calibration_size
 
     Attributes

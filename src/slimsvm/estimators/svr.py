@@ -29,8 +29,8 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
     C
         The error is the mean absolute error.
     epsilon : float, default=0.1
-        Half-width of the tube in which residuals have no loss, in the units of y; with ``loss="huber"`` the residual
-        from which on a loss is linear. Others have no use for it.
+        Half-width of the tube in which residuals have no loss, in the units of y. With ``loss="huber"``, the residual
+        beyond which the loss is linear. Other losses ignore it.
     shrinking, cache_size, verbose, max_iter, random_state, solver, max_basis, intercept, max_seconds, precision
     memory_limit, n_jobs, warm_start, calibration_size
     loss : str, default="epsilon_insensitive"
@@ -42,8 +42,8 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         the exact solver, of several targets one after another; others have, up to 3,000 rows, the machine of all rows
         by Newton's method (of more rows 1,000 that are drawn are vectors, with a warning).
     quantile : float or list of float, default=0.5
-        q of "quantile", between 0 and 1. A list, in rising order, is several quantiles of one target over one basis:
-        `predict` has a column for each, sorted in every row, so that they do not cross.
+        q of "quantile", between 0 and 1. A list, in rising order, trains several quantiles of one target over one
+        basis: `predict` has a column for each, sorted in every row, so that they do not cross.
 
     Attributes
     ----------

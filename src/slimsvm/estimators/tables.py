@@ -50,39 +50,39 @@ SHARED = """
 Parameters
 ----------
 preset : {"accurate", "small"}, default="accurate"
-    "small": one machine of at most ``max_basis`` learned vectors in place of the mean.
+    "accurate": a weighted mean of models. "small": one SVM with at most ``max_basis`` learned vectors.
 max_basis : int, default=200
-    For the small one.
+    Largest number of vectors with ``preset="small"``.
 time_limit : float or None, default=None
-    Seconds that a fit may take. The search for machines then ends early, and what was tried by then counts.
+    Seconds that a fit may take. The search for models then ends early, and the fit uses the models tried so far.
 random_state : int, RandomState or None, default=0
-    For the folds.
+    Chooses the folds.
 n_jobs : int or None, default=None
-    Threads; None takes all cores. The result does not depend on it.
+    Number of threads; None uses all cores. The result does not depend on it.
 verbose : bool or int, default=False
-    True shows a progress bar with the time that is left on standard error.
+    True shows a progress bar with the remaining time on standard error.
 
 Attributes
 ----------
 machines_ : list
-    The machines of the mean: ``recipe``, ``weight``, ``model`` (of encoded rows: a `KernelExpansion`, or an
-    additive model), ``calibration``.
+    The models of the mean. Each has ``recipe``, ``weight``, ``model`` (a `KernelExpansion` of encoded rows, or an
+    additive model) and ``calibration``.
 encoding_ : TableEncoding
-    What every column becomes.
+    How each column is encoded.
 report_ : str
-    In words: what every column was taken for, what was tried, what was chosen, and its loss out of fold.
+    A text that says how each column was read, what was tried, what was chosen, and its loss on held-out folds.
 nonconformity_ : float32 ndarray, ascending
-    How badly rows held out fit: 1 less the probability of their class, or how far their number is off in deviations of
-    y. At most 199, at equal distances in their order.
+    How badly held-out rows fit: 1 minus the probability of their class, or the error of their prediction in standard
+    deviations of y. At most 199 values, evenly spaced in the sorted list.
 feature_importances_ : ndarray of shape (n_columns,)
-    How far predictions (probabilities, numbers) move where a column is at its mean, root mean squared over 200 of the
-    training rows; shares that add up to 1.
+    How far predictions (probabilities, numbers) move if a column is replaced by its mean: root mean square over 200
+    training rows, scaled so that the importances add up to 1.
 mean_y_, spread_y_ : float
-    Of the training rows' y, for numbers.
+    Mean and standard deviation of the training rows' y.
 n_features_in_ : int
     Number of columns.
 feature_names_in_ : ndarray of shape (n_columns,)
-    Names of the columns, where the table has names.
+    Names of the columns, if the table has names.
 """
 
 
@@ -140,7 +140,7 @@ class TableEstimator(BaseEstimator):
     def save(self, path) -> None:
         """Write the fitted estimator to one file of arrays and a JSON header, which `slimsvm.load` reads.
 
-        Encoders are data as the machines are: nothing in a file is ever executed.
+        The encoders are part of the file. They are data, as the models are: nothing in a file is ever executed.
         """
         check_is_fitted(self)
         save_table_estimator(self, path)
@@ -152,15 +152,15 @@ class TableEstimator(BaseEstimator):
         ----------
         path : str or path-like
         to : {"json", "c"}
-            "json": encoders and machines. "c": a C99 header of one machine (``preset="small"``) and of the encoders of
-            numbers and levels; ``NAME_encode`` makes what ``NAME_predict`` takes of a row's columns.
+            "json": encoders and models. "c": a C99 header of one model (``preset="small"``) and of the encoders of
+            numbers and levels; ``NAME_encode`` computes the features for ``NAME_predict`` from a row's columns.
         **options
             ``name`` and ``dtype`` of a C header.
 
         Raises
         ------
         ValueError
-            The form has no place for the encoders, or a header none for several machines or for times.
+            The form cannot hold the encoders, or a header cannot hold several models or dates.
         """
         check_is_fitted(self)
         table_writer_of(to)(table_model(*table_parts(self)), path, **options)
@@ -168,17 +168,17 @@ class TableEstimator(BaseEstimator):
     def explain(self, X, background, *, n_permutations=20, random_state=0):
         """Shapley values of columns: how much each adds to a row's prediction.
 
-        The prediction is the log odds of the second of two classes, the logarithm of each class's probability of
-        several, or the number. A column that is absent has the values of background rows, and the mean over these rows
-        is taken; columns are added in the order of permutations, over which the values are means.
+        The explained prediction is the log odds of the second of two classes, the logarithm of the probability of each
+        of several classes, or the number. An absent column takes its values from the background rows. The values are
+        means over these rows, and over random orders in which columns are added.
 
         Parameters
         ----------
         X : as in ``fit``
         background : as in ``fit``
-            Rows of the same columns, such as 50 of the training rows. They take so many times as long.
+            Rows with the same columns, such as 50 training rows. The time is proportional to their number.
         n_permutations : int, default=20
-            4 or more; half of them are the reverse of others.
+            Number of orders, at least 4; half of them are the reverse of the others.
         random_state : int, RandomState or None, default=0
             For the permutations.
 
@@ -300,17 +300,19 @@ def report_of(table: Table, told: list[str], found: Found, machines: list[Any], 
 class TableClassifier(ClassifierMixin, TableEstimator):
     """Classify the rows of a table of numbers, texts, categories, truth values, dates and missing values.
 
-    Numbers become normal deviates of their ranks (`NormalRanks`), with a flag where some are missing; texts and
-    categories of up to 30 levels a feature for each level, a missing value being a level; those of more levels the mean
-    target of their level, from other rows in training; dates their rank, and where they stand in the year, the week and
-    the day. Columns of one value, and unnamed ones of row numbers, are left out. Kernel SVMs with several kernels,
-    gammas and C, and an additive model, are tried on five folds; the mean of calibrated ones with the lowest log loss
-    out of fold is trained on all rows.
+    Columns are encoded as follows. Numbers become their ranks, transformed to a normal distribution (`NormalRanks`),
+    with a flag for missing values. Texts and categories with up to 30 levels get a feature for each level; a missing
+    value is a level. With more levels, the feature is the mean target of the level, in training computed from other
+    rows. Dates become their rank, and their position in the year, the week and the day. Columns with a single value and
+    unnamed columns of row numbers are left out.
+
+    Kernel SVMs with several kernels, gammas and C, and an additive model, are tried on five folds and calibrated. The
+    weighted mean of models with the lowest log loss on held-out folds is trained on all rows.
 
     Parameters
     ----------
     class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the rows of each class. Probabilities are then those of a population so weighted.
+        Factors on the weights of the rows of each class. Probabilities refer to the weighted population.
     preset, max_basis, time_limit, random_state, n_jobs, verbose
 
     Attributes
@@ -341,17 +343,17 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 
     @afresh
     def fit(self, X, y, sample_weight=None):
-        """Find the machines.
+        """Search for models and train them.
 
         Parameters
         ----------
-        X : data frame of pandas, polars or another library that narwhals knows, Arrow table, dict of columns, or
-            array-like of shape (n_rows, n_columns)
+        X : data frame, Arrow table, dict of columns, or array-like of shape (n_rows, n_columns)
+            A data frame of pandas, polars or another library that narwhals supports.
         y : array-like of shape (n_rows,)
             Labels, numbers or strings.
         sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows' losses: a row of weight 2 is as two of weight 1, and weights that are all twice as
-            large are twice the C. A row of a weight that is 0 or negative is ignored.
+            Weights of the rows' losses: a row of weight 2 counts as two rows of weight 1, and doubling all weights
+            doubles C. Rows with a weight of 0 or less are ignored.
 
         Returns
         -------

@@ -18,22 +18,22 @@ Class = TypeVar("Class", bound=type)
 
 PARAMETERS = """
 C : float or "validate"
-    Weight of one row's loss, as in LIBSVM and scikit-learn; ``inf``, the hard margin, is taken as 1e10. "validate"
-    tries 0.1, 1, … 1000 on four fifths of the rows, takes the value with the lowest error on the others, and trains
-    on all rows with it. Trials train on 5,000 rows, more if needed to include 500 rows of the rarest class. Values
-    with an error at most a twentieth above the lowest are tried again with all of the four fifths, up to 50,000
-    rows. Trials of the exact solver end at a violation of 0.03, or at ``tol`` if that is larger.
+    Weight of one row's loss, as in LIBSVM and scikit-learn. ``inf``, the hard margin, is replaced by 1e10.
+    "validate" tries 0.1, 1, … 1000 on four fifths of the rows, and trains on all rows with the value that has the
+    lowest error on the other fifth. Trials train on 5,000 rows, more if needed to include 500 rows of the rarest
+    class. Values with an error at most a twentieth above the lowest are tried again with all of the four fifths, up
+    to 50,000 rows. Trials of the exact solver end at a violation of 0.03, or at ``tol`` if that is larger.
 kernel : str, Kernel or callable
     A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
-    `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)). "sigmoid" is no inner product: its
-    objective has no unique optimum, so that ``lower_bound_``, ``gap_`` and certificates mean nothing there.
+    `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)). "sigmoid" is not an inner product:
+    its objective has no unique optimum, so ``lower_bound_``, ``gap_`` and certificates are meaningless.
 degree : int
     Degree of the polynomial kernel.
 gamma : {"scale", "auto", "learn", "validate"}, float or array of shape (n_features,)
     "scale": 1 / (n_features · X.var()); a row of weight 2 counts twice (scikit-learn ignores weights here).
     "auto": 1 / n_features.
-    An array: one gamma per feature, for RBF and other kernels of x - z.
-    "learn": one gamma per feature, learned from dense rows, for such kernels.
+    An array: one gamma per feature, for RBF and other kernels that depend on x - z only.
+    "learn": one gamma per feature, learned from dense rows, for the same kernels.
     "validate": "scale" times the power of 4 with the lowest error on held-out rows.
     The page "Which estimator, which solver" says how the last two search.
 coef0 : float
@@ -41,57 +41,58 @@ coef0 : float
 shrinking, cache_size
     Accepted for compatibility with scikit-learn, and ignored; ``cache_size`` must be positive.
 tol : float
-    For the exact solver it is LIBSVM's: the largest violation of the optimality conditions by a pair of rows.
-    For cutting-plane solvers: the allowed error in mean loss. Up to 2,000 rows with ``precision="auto"`` they go
-    on to a gap of 1e-10 of the objective (1e-3 if rows times outputs are more than 2,000), unless ``tol`` is above
-    its default.
+    For the exact solver: the largest violation of the optimality conditions by a pair of rows, as in LIBSVM.
+    For cutting-plane solvers: the allowed error in mean loss. With up to 2,000 rows and ``precision="auto"``, these
+    continue to a gap of 1e-10 of the objective (1e-3 if rows times outputs are more than 2,000), unless ``tol`` is
+    above its default.
 verbose : bool or int
     True shows a progress bar on standard error.
 max_iter : int
-    Limit on iterations, the records of ``history_``; -1 means none. An iteration of the exact solver is a working
-    set, which takes up to 20 steps per row, and each pair of classes has the limit for itself.
+    Largest number of iterations, the records of ``history_``; -1 means no limit. An iteration of the exact solver
+    is one working set, with up to 20 steps per row. The limit applies to each pair of classes separately.
 random_state : int, RandomState, Generator or None
-    Used by solvers that sample. A number makes fits repeatable bit for bit, whatever ``n_jobs``. Fits of the exact
-    solver are repeatable without it.
+    Used by solvers that sample. With a number, fits are repeatable bit for bit, whatever ``n_jobs`` is. Fits of
+    the exact solver are always repeatable.
 solver : str or Solver
     A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
-    object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" takes the exact solver of the
+    object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" chooses an exact solver for the
     problem that the other parameters describe: "exact" for two classes, pairs of classes and regression, "exact-cuts"
-    for other losses ("violated-cuts" above 300,000 rows). With ``max_basis`` it takes "refine" (learned vectors), or
-    "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features; for several
-    classes of up to 20,000 rows, and two of up to 5,000, they are moved ones of the exact SVM (`slimsvm.Compact`).
-    If the exact solver of two classes or of a regression would need more than 10¹² kernel evaluations, estimated from a
-    sample, it warns and takes ``max_basis="auto"`` or "violated-cuts" instead.
+    for other losses ("violated-cuts" above 300,000 rows). With a number as ``max_basis`` it chooses "refine" (learned
+    vectors), or "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features. For
+    several classes with up to 20,000 rows, and for two classes with up to 5,000, it trains the exact SVM and moves
+    some of its vectors (`slimsvm.Compact`). If the exact solver of two classes or of a regression would need more
+    than 10¹² kernel evaluations, estimated from a sample, "auto" warns and chooses ``max_basis="auto"`` or
+    "violated-cuts" instead.
 max_basis : int, "auto" or None
     Largest number of learned vectors, for solvers that have such a limit. "auto" searches for the smallest number
-    whose errors on held-out rows exceed the exact solver's by at most a quarter of a percentage point; if there is
-    none, the exact model of all rows is taken. See `slimsvm.Compact`, whose parameters set the extra error
-    and the search's cost, and ``validation_``. ``gamma="learn"`` without a number searches likewise.
+    whose error on held-out rows exceeds the exact solver's by at most a quarter of a percentage point. If there is
+    none, the result is the exact model of all rows. The parameters of `slimsvm.Compact` set the extra error and the
+    cost of the search; ``validation_`` lists its trials. ``gamma="learn"`` without a number searches likewise.
 intercept : {"auto", "regularized", "free", "none"}
-    "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": LIBSVM's, which does not count.
-    "auto" is "free" with the exact solver and with `slimsvm.Compact`, and "regularized" with others.
+    "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": as in LIBSVM, does not count in
+    ‖w‖². "auto" is "free" with the exact solver and with `slimsvm.Compact`, and "regularized" with other solvers.
 max_seconds : float or None
-    Time limit of the whole fit, searches for C, gamma and the number of vectors included. The fit then stops with
-    the best model so far and a warning; ``objective_`` is NaN if its computation would take long. A limit that
-    is not reached changes nothing.
+    Time limit of the whole fit, including searches for C, gamma and the number of vectors. A fit that reaches it
+    stops with the best model so far and a warning; ``objective_`` is NaN if its computation would take long. A limit
+    that is not reached changes nothing.
 precision : {"auto", "float32", "float64"}
-    Type of the kernel values. "auto" is float64 up to 2,000 rows and where γ·max‖x − mean‖² > 500, and float32
-    elsewhere. Sums and objectives are always float64.
+    Type of the kernel values. "auto" is float64 up to 2,000 rows and if γ·max‖x − mean‖² > 500, and float32
+    otherwise. Sums and objectives are always float64.
 memory_limit : float
     Megabytes the solver may use beyond the data and the model.
 n_jobs : int or None
-    Number of threads. None takes all cores (in a joblib worker, its share).
+    Number of threads. None uses all cores (in a joblib worker, its share).
 warm_start : bool
     Start from the last fit's solution for the same rows, e.g. along a path over C or gamma.
 probability : bool
-    Whether to calibrate probabilities, for ``predict_proba``. The estimator is otherwise the same with and without.
+    Whether to calibrate probabilities, for ``predict_proba``. Everything else about the estimator stays the same.
 calibration_size : float, int, "out-of-fold" or None
-    For ``predict_set`` (classes), ``predict_interval`` (targets) or ``p_values`` (`OneClassSVM`), which there are not
-    with None. A share in (0, 1), or a number, of the rows is held out at random, by ``random_state`` if it is a number;
-    nothing is learned from these rows: no vectors, scales of features, C, gamma, mean of y or probabilities. What they
-    say of new rows then holds with the probability that is asked for. "out-of-fold" trains on all rows, and takes
-    scores by about the model without a row, as ``probability`` does: nothing is promised then. It is for one label or
-    target of each row, and not for `partial_fit`.
+    Adds ``predict_set`` (classes), ``predict_interval`` (targets) or ``p_values`` (`OneClassSVM`). The given share in
+    (0, 1), or number, of the rows is held out at random (by ``random_state``, if that is a number). Nothing is learned
+    from these rows: no vectors, scales of features, C, gamma, mean of y or probabilities. So sets, intervals and
+    p-values of new rows are right with the probability that is asked for. "out-of-fold" trains on all rows, and
+    approximates each row's score under a model without this row, as ``probability`` does; then there is no guarantee.
+    Works for one label or target per row, and not with `partial_fit`.
 """
 
 ATTRIBUTES = """
@@ -104,12 +105,12 @@ coef_ : ndarray or CSR matrix of shape (n_outputs, n_features)
 intercept_ : ndarray of shape (n_outputs,)
 support_, support_vectors_
     As in scikit-learn, if the basis vectors are training rows: grouped by class in the order of ``classes_``, or in
-    the order of the rows if there are no classes. ``basis_vectors_`` and ``basis_coef_`` have an order of their own,
-    which does not change with the classes.
+    the order of the rows if there are no classes. ``basis_vectors_`` and ``basis_coef_`` have another order, which
+    does not depend on the classes.
 n_support_ : ndarray of int32
-    Number of support vectors of each class, or of all where there are no classes.
+    Number of support vectors of each class, or in all if there are no classes.
 dual_coef_ : ndarray or CSR matrix
-    Coefficients of the support vectors as in scikit-learn: one line, or n_classes − 1 lines for pairs of classes.
+    Coefficients of the support vectors as in scikit-learn: one row, or n_classes − 1 rows for pairs of classes.
 fit_status_ : int
     0 if the fit met its tolerance, otherwise 1.
 shape_fit_ : tuple
@@ -117,9 +118,9 @@ shape_fit_ : tuple
 objective_, lower_bound_ : float
     The objective over all training rows (after `partial_fit`, over the last chunk's rows), and a lower bound on the
     objective of every model, or None (sampled cuts give none). After Ctrl-C the objective of sampled cuts, BCFW
-    and LASVM is NaN where scores of all rows would have taken more than a tenth of a second.
-    After a search for few vectors, their distance is the cost of few vectors, and of the rows that the bound
-    was computed without; ``counters_["bound_in_basis"]`` bounds the models over these vectors.
+    and LASVM is NaN if scores of all rows would have taken more than a tenth of a second.
+    After a search for few vectors, the distance between the two includes what few vectors cost, and the rows that the
+    bound was computed without; ``counters_["bound_in_basis"]`` bounds the objective of all models over these vectors.
 gap_ : float or None
     (``objective_`` − ``lower_bound_``) / abs(``objective_``); None without a bound.
 status_ : str
@@ -137,21 +138,21 @@ C_ : float
 precision_ : str
     The type of the kernel values.
 calibration_ : ndarray of shape (n_columns, 4)
-    What makes probabilities of scores, with ``probability=True``, and with ``calibration_size`` for three classes and
-    more: a line of numbers for the score of two classes, each pair of several classes, each label, or all thresholds of
-    ordered classes.
+    Parameters that turn scores into probabilities, with ``probability=True``, and with ``calibration_size`` for three
+    classes and more: four numbers for the score of two classes, for each pair of several classes, for each label, or
+    for all thresholds of ordered classes.
 guarantee_ : str
-    "1 - alpha" where ``calibration_size`` held rows out, "none" with "out-of-fold"; not without ``calibration_size``.
+    "1 - alpha" if ``calibration_size`` held rows out, "none" with "out-of-fold"; missing without ``calibration_size``.
 nonconformity_ : ndarray of shape (n,)
-    How badly labels fit scores of rows that were not trained on, ascending, of at most 5,000 rows; only with
+    How badly the label of each held-out row fits its score, ascending, for at most 5,000 rows; only with
     ``calibration_size``.
 nonconformity_classes_ : ndarray of shape (n,)
     Numbers of the classes of these rows.
 calibration_indices_ : int64 ndarray
     Positions in X of the rows that ``calibration_size`` held out, ascending; not in files.
 validation_ : list of dict
-    ``C``, ``n_rows`` that were trained on, ``error`` and ``seconds`` of every trial of ``C="validate"``, and
-    ``gamma`` of ``gamma="validate"``.
+    ``C``, ``n_rows`` (the number of training rows), ``error`` and ``seconds`` of every trial of ``C="validate"``, and
+    ``gamma`` with ``gamma="validate"``.
 """
 
 
@@ -170,7 +171,7 @@ Parameters
 X : array-like or sparse matrix of shape (n_samples, n_features)
 y : array-like of shape (n_samples,)
 sample_weight : array-like of shape (n_samples,) or None, default=None
-    Weights of the rows' losses; a row of a weight that is 0 or negative is ignored.
+    Weights of the rows' losses; rows with a weight of 0 or less are ignored.
 
 Returns
 -------
@@ -204,7 +205,7 @@ NotFittedError
     Before ``fit``.""",
     "fit": f"{TRAINING}ValueError\n    A parameter or a value in X or y is out of range; the message names it.",
     "partial_fit": f"""{TRAINING}AttributeError
-    The solver takes no chunks.
+    The solver has no `partial_fit`.
 ValueError
     A value is out of range, or the estimator was trained by `fit` with another solver.""",
     "certificate": """

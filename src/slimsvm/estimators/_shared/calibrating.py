@@ -310,22 +310,22 @@ class Probabilities:
 
     @available_if(has_probability)
     def predict_proba(self: Any, X: Any) -> Array:
-        """Probabilities of the classes, calibrated on scores of rows that are not trained on.
+        """Probabilities of the classes, calibrated on scores of rows that the model was not trained on.
 
-        With the exact solver (two classes, pairs of classes) these are scores by about the model without the row, in
-        closed form. With other solvers a fifth of the rows is held out of a second fit with the same C and kernel.
-        Where C, gamma or scales of features were chosen or learned, all rows were seen for that. `partial_fit`
-        calibrates on the last 5,000 rows that it met, by their scores before it learned from them; on the first chunk
-        after that. A fit that was cut short is calibrated on some of the rows that it was trained on. With
-        ``loss="logistic"`` nothing is calibrated: scores are log odds, of two classes and of each label, and
-        logarithms of probabilities, but for what they share, of several classes.
+        With the exact solver (two classes, pairs of classes) these scores approximate those of a model trained without
+        the row, in closed form. With other solvers, a second fit with the same C and kernel holds out a fifth of the
+        rows. If C, gamma or scales of features were chosen or learned, that used all rows. `partial_fit` calibrates on
+        the last 5,000 rows that it received, with their scores before it learned from them, and on the first chunk
+        after it was trained on. A fit that was cut short is calibrated on some of its training rows. With
+        ``loss="logistic"`` there is no calibration: the scores of two classes and of labels are log odds, those of
+        several classes are logarithms of probabilities, up to a constant for each row.
 
-        For two classes, and for each of several labels, the class that `predict` names is the one above 1/2. For more,
-        the odds of all pairs of classes are coupled, and ordered classes have what lies between their thresholds: the
-        largest probability may be that of another class than `predict`'s. Weights of rows and ``class_weight`` count as
-        in the fit: probabilities are then those of the population that is weighted so. A row is left out with all its
-        weight, so that two copies of a row and one of twice the weight, which make the same model, do not make the same
-        probabilities. Ordered classes at an end that had no rows have none.
+        For two classes, and for each of several labels, `predict` names the class with a probability above 1/2. For
+        several classes the odds of all pairs are coupled; for ordered classes each class has the probability between
+        its thresholds. The class with the largest probability may then differ from `predict`'s. Probabilities refer to
+        the population weighted by ``sample_weight`` and ``class_weight``. Two copies of a row make the same model as
+        one row of twice the weight, but not the same probabilities, because a row is left out with its whole weight.
+        Ordered classes at an end that had no training rows have probability 0.
 
         Parameters
         ----------

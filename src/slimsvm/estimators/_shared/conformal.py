@@ -194,16 +194,16 @@ class PredictsSets(Conformal):
 
     @available_if(has_guarantee)
     def predict_set(self: Any, X: Any, alpha: float = 0.1, class_conditional: bool = False) -> Array:
-        """Sets of classes, which have the right class with a probability of at least 1 − alpha.
+        """Sets of classes that contain the right class with a probability of at least 1 − alpha.
 
-        That holds with a number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), for rows that are drawn as
-        those of the fit were, on average over fits and rows. Weights of rows and ``class_weight`` count in the fit, and
-        not here: the probability is that over rows as they come. It is no promise for a given row, nor for each class,
-        unless ``class_conditional``. With "out-of-fold" nothing is promised (``guarantee_`` is "none"), and the
-        share is usually within a point of 1 − alpha, unless C or gamma are so large that the model fits noise.
+        This holds with a number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), for rows drawn like those of
+        the fit, on average over fits and rows. Sample and class weights affect the fit only: the probability counts
+        every row once. It is no promise for a single row, nor for each class unless ``class_conditional`` is True. With
+        "out-of-fold" there is no guarantee (``guarantee_`` is "none"); the share is usually within a point of
+        1 − alpha, unless C or gamma are so large that the model fits noise.
 
-        A set may be empty: where the model errs less often than alpha, no class fits such a row. With too few rows held
-        out for alpha, fewer than 1/alpha − 1, all sets have all classes.
+        If the model errs less often than alpha, sets of rows that fit no class are empty. If fewer than 1/alpha − 1
+        rows were held out, all sets contain all classes.
 
         Parameters
         ----------
@@ -262,19 +262,19 @@ class PredictsIntervals(Conformal):
 
     @available_if(has_guarantee)
     def predict_interval(self: Any, X: Any, alpha: float = 0.1) -> Array:
-        """Intervals that have the target with a probability of at least 1 − alpha.
+        """Intervals that contain the target with a probability of at least 1 − alpha.
 
-        They are as wide on either side of the prediction, and all of one width. With a list of quantiles they reach
-        from the lowest to the highest, and equally more or less on either side: they are wide where targets vary.
+        They are symmetric around the prediction and all have the same width. With a list of quantiles they reach from
+        the lowest to the highest quantile, plus or minus the same amount on both sides, so they are wider where targets
+        vary more.
 
-        That holds with a number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), for rows that are drawn as
-        those of the fit were, on average over fits and rows. Weights of rows count in the fit, and not here: the
-        probability is that over rows as they come. It is no promise for a given row. With "out-of-fold" nothing is
-        promised (``guarantee_`` is "none"), and the share is usually within a point of 1 − alpha, unless C or gamma are
-        so large that the model fits noise.
+        This holds with a number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), for rows drawn like those of
+        the fit, on average over fits and rows. Sample weights affect the fit only: the probability counts every row
+        once. It is no promise for a single row. With "out-of-fold" there is no guarantee (``guarantee_`` is "none");
+        the share is usually within a point of 1 − alpha, unless C or gamma are so large that the model fits noise.
 
-        With too few rows held out for alpha, fewer than 1/alpha − 1, intervals are infinite. Those of counts
-        (``loss="poisson"``) begin at 0 or above.
+        If fewer than 1/alpha − 1 rows were held out, intervals are infinite. Intervals of counts (``loss="poisson"``)
+        do not go below 0.
 
         Parameters
         ----------
@@ -327,15 +327,14 @@ class PredictsPValues(Conformal):
 
     @available_if(has_guarantee)
     def p_values(self: Any, X: Any) -> Array:
-        """p-values for the hypothesis that rows were drawn as the rows of the fit were.
+        """p-values for the hypothesis that a row was drawn like the rows of the fit.
 
-        Of such rows at most a share α has a p-value of at most α, on average over fits and rows. That holds with a
-        number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), whatever ν and the kernel are; weights of rows
-        count in the fit, and not here. With "out-of-fold" nothing is promised (``guarantee_`` is "none"), and the share
-        is usually within a point of α.
+        Of such rows, at most a share α has a p-value of α or less, on average over fits and rows. This holds with a
+        number as ``calibration_size`` (``guarantee_`` is "1 - alpha"), whatever ν and the kernel are. Sample weights
+        affect the fit only. With "out-of-fold" there is no guarantee (``guarantee_`` is "none"); the share is usually
+        within a point of α.
 
-        p-values are multiples of 1/(m + 1), where m rows were held out: (1 + number of these that are as far outside,
-        or farther) / (m + 1).
+        If m rows were held out, the p-value is (1 + the number of these that are at least as far outside) / (m + 1).
 
         Parameters
         ----------
