@@ -34,44 +34,44 @@ LEAST = 1e-12
 
 @with_shared_parameters
 class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Turn the features to the axes along which the labels change, and stretch those along which they change fast.
+    """Rotate the features to the axes along which the labels change, and stretch axes along which they change fast.
 
     An SVM is trained on some of the rows. Its scores have a gradient at each of these rows; the eigenvectors of the
     gradients' mean outer product are the axes, and the root of an eigenvalue is how much the scores change along it.
 
-    Use it before an SVM where classes lie along sums and differences of features rather than along single
-    ones. ``gamma="learn"`` finds one scale for each feature; after this step it finds one for each axis, so that both
-    together are a full metric. Features should have one unit, or be standardised before. Where classes do follow single
-    features, errors can grow: compare with and without (see the examples).
+    Use it before an SVM if combinations of features, not single features, separate the classes.
+    ``gamma="learn"`` finds one scale for each feature; after this step it finds one for each axis, and both
+    together are a full metric. Features should have the same unit, or be standardised first. If single features
+    separate the classes, errors can grow: compare both (see the examples).
 
     Parameters
     ----------
     estimator : SVC, SVR or another estimator of slimsvm, or None, default=None
-        The estimator whose scores have the gradients; it is cloned. None: the exact SVM in learned scales,
-        ``SVC(kernel="matern32", gamma="learn", solver="exact", C=5)``. For numbers to predict give an `SVR`.
+        The estimator whose scores are differentiated; it is cloned. None: the exact SVM in learned scales,
+        ``SVC(kernel="matern32", gamma="learn", solver="exact", C=5)``. For regression give an `SVR`.
     max_rows : int, default=5000
-        Rows that it is trained on at most, at least 2. Each class has its share among them.
+        Largest number of rows that it is trained on, at least 2. Each class keeps its share.
     power : float, default=0.25
-        An axis is stretched by this power of the scores' root mean squared derivative along it, from 0 (axes are only
-        turned) to 1.
+        An axis is stretched by this power of the scores' root mean squared derivative along it, from 0 (only
+        rotation) to 1.
     shrinkage : float, default=0.1
         Correlations between derivatives along features are multiplied by one minus this, from 0 to 1 (axes are the
-        features). They are noisy where there are few rows.
+        features). Correlations are noisy if there are few rows.
     random_state : int, RandomState or None, default=None
-        For the rows drawn, and for the estimator if ``estimator`` is None.
+        Draws the rows, and is passed to the estimator if ``estimator`` is None.
     n_jobs : int or None, default=None
-        Threads; None takes all cores. The result does not depend on it. For the estimator if ``estimator`` is None, and
-        for the gradients.
+        Number of threads; None uses all cores. The result does not depend on it. Used for the gradients, and for the
+        estimator if ``estimator`` is None.
 
     Attributes
     ----------
     components_ : float64 ndarray of shape (n_features, n_features)
-        Each row is an axis, times its stretch, from the one along which scores change most. All are scaled so that the
-        new features have a mean variance of 1 on the rows drawn, but for those far from all others.
+        Each row is an axis, multiplied by its stretch; the axis along which scores change most comes first. All are
+        scaled so that the new features have a mean variance of 1 on the drawn rows, without those far from all others.
     derivatives_ : float64 ndarray of shape (n_features,)
         Root mean squared derivatives of the scores along the axes, after shrinkage.
     mean_ : float64 ndarray of shape (n_features,)
-        Of the training rows, but for those far from all others.
+        Mean of the training rows, without those far from all others.
     estimator_ : the fitted estimator
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -245,27 +245,27 @@ def principal_axes(outer: Array, shrinkage: float) -> tuple[Array, Array]:
 class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Replace each feature by the normal deviate of its rank; equal values share the mean of their ranks.
 
-    A value that a share p of the training rows lie below, with half of those equal to it, becomes Φ⁻¹(p), where Φ is
-    the distribution function of a standard normal variable. Between the values of the training rows the function is
-    linear, and beyond them constant. Like trees, the result depends on the order of the values alone.
+    A value becomes Φ⁻¹(p). Here p is the share of training rows with a smaller value, plus half of the share of those
+    with the same value, and Φ is the distribution function of a standard normal variable. Between the values of the
+    training rows the function is linear; beyond them it is constant. As with trees, only the order of values counts.
 
-    Use it before an SVM for tables whose features have long tails, steps, or many equal values. Features are
-    not to be standardised afterwards: one that is equal in nearly all rows has a small variance, and is meant to have
+    Use it before an SVM if features have long tails, steps, or many equal values. Do not standardise the features
+    afterwards: a feature that is equal in nearly all rows has a small variance, and should have
     little weight. (scikit-learn's ``QuantileTransformer`` moves all rows that have a feature's least value, often 0, to
     -5.2 instead of to the mean of their ranks.)
 
     Parameters
     ----------
     n_values : int, default=1000
-        Largest number of values that are kept per feature, at least 2. If a feature has more distinct values, those at
-        equal distances in their order are kept.
+        Largest number of values that are kept per feature, at least 2. If a feature has more distinct values, evenly
+        spaced ones of the sorted values are kept.
 
     Attributes
     ----------
     values_ : list of ndarrays of shape (n_kept,)
         For each feature its kept values, ascending.
     deviates_ : list of float64 ndarrays of shape (n_kept,)
-        What they become.
+        The normal deviates of these values.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only when X has feature names that are all strings.

@@ -24,7 +24,7 @@ class Curve:
     Attributes
     ----------
     name : str
-        The name of the column; for one-hot columns all names.
+        Name of the column; for one-hot columns, all names.
     at : float64 ndarray of shape (n,), or list of str
         Values of the column, or the levels of one-hot columns.
     values : float64 ndarray of shape (n, n_outputs)

@@ -37,15 +37,15 @@ class DecisionSurfaceDisplay:
     Attributes
     ----------
     xx0, xx1 : float64 ndarray of shape (resolution, resolution)
-        Features of the places on the grid.
+        Features of the grid points.
     response : ndarray of shape (resolution, resolution)
-        The score, of two classes; the number of the predicted class, of more; or the prediction.
+        The score for two classes, the number of the predicted class for more, or the prediction of a regression.
     response_method : {"score", "class", "prediction"}
         What the response is.
     classes : list of str
         Names of the classes, none for a regression.
     X, y : ndarray
-        Rows that are shown, and the numbers of their classes or their values; y may be None.
+        The rows that are drawn, and their class numbers or values; y may be None.
     vectors : ndarray of shape (n_vectors, 2) or None
         Vectors of the model.
     feature_names : list of str

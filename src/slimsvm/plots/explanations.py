@@ -21,7 +21,7 @@ class ExplanationDisplay:
     """Shapley values: bars for one row, a swarm of points for each feature for several rows.
 
     Make it by `from_estimator`, or by `from_explanation`. Features are sorted by the mean magnitude of their values;
-    those beyond ``max_features`` are added up in one. The points' colour is the feature's value, from the smallest to
+    those beyond ``max_features`` are added up. The colour of a point is the feature's value, from the smallest to
     the largest of these rows. Bars of sampled values show twice their standard errors.
 
     Attributes

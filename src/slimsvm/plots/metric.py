@@ -16,8 +16,8 @@ Array = np.ndarray
 class MetricDisplay:
     """γ of every feature, the largest on top.
 
-    Make it by `from_estimator`. The kernel falls fast along a feature of large γ. A γ is one over a square of the
-    feature's unit (for the Laplacian kernel, one over the unit): features compare only after scaling.
+    Make it by `from_estimator`. Along a feature with a large γ the kernel falls fast. The unit of γ is one over the
+    square of the feature's unit (for the Laplacian kernel, one over the unit), so compare only scaled features.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ ACROSS = "--", ":", "-.", (0, (1, 4)), (0, (8, 3, 1, 3, 1, 3))  # lines of model
 
 
 class SizePathDisplay:
-    """What every number of vectors costs, or comes to: an estimator's search, or a list of results.
+    """A quantity, such as the error, for each number of vectors: from an estimator's search, or a list of results.
 
     Make it by `from_estimator` for the sizes that ``max_basis="auto"`` tried, or by `from_results`.
 

@@ -19,7 +19,7 @@ MOST_UPRIGHT = 6  # features whose names are not turned
 
 
 class VectorsDisplay:
-    """Vectors of a model, those of the largest coefficients: as images, or as lines across the features.
+    """The vectors of a model with the largest coefficients, as images or as lines across the features.
 
     Make it by `from_estimator`.
 
@@ -30,10 +30,10 @@ class VectorsDisplay:
     weights : float64 ndarray of shape (n_vectors,)
         Sums of the magnitudes of their coefficients.
     of_class : int64 ndarray of shape (n_vectors,)
-        The number of the class that a vector speaks for most; of a regression and of ranks, whether it raises the
+        The number of the class that a vector votes for most; for regression and ranking, whether it raises the
         score.
     classes : list of str
-        Names of the classes; of a regression and of ranks, "lowers" and "raises".
+        Names of the classes; for regression and ranking, "lowers" and "raises".
     n_all : int
         Vectors of the model.
     shape : (int, int) or None

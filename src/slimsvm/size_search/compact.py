@@ -107,33 +107,33 @@ ENOUGH_ROWS = Need(
 
 
 class Compact(Solver):
-    """The smallest model that errs no more than the exact machine on held-out rows, or else the exact machine.
+    """The smallest model that errs no more than the exact SVM on held-out rows; without one, the exact SVM.
 
-    For losses of classes and regression, and for rows that can be copied in memory.
+    For classification and regression, and for rows that can be copied in memory.
 
     Parameters
     ----------
     max_extra_error : float, default=0.0025
-        The error that the small model may have beyond the exact machine's. For classes it is a share of the rows, by
+        The error that the small model may have beyond the exact SVM's. For classes it is a share of the rows, by
         default a quarter of a percentage point. For regression it is a share of the error of the best constant. It is
-        also limited by half of the exact machine's error, and by a tenth of its gain over a constant. The estimated
+        also limited by half of the exact SVM's error, and by a tenth of its gain over a constant. The estimated
         extra error plus one standard error must not exceed it, so few rows lead to more vectors.
     search_factor : float, default=5.0
-        Budget of the search, in units of the work of the exact machine of all rows, which comes on top. Work counts
-        kernel evaluations, and other work by the evaluations that take as long. Sizes that do not fit are not tried.
+        Budget of the search, in units of the work for the exact SVM of all rows, which is trained in addition. Work is
+        counted in kernel evaluations; other work is converted to them. Sizes that do not fit are not tried.
     learn_metric : bool, default=False
         `Refine` learns the vectors with one scale per feature, from the given kernel on, and they are compared with
-        the exact machine of the given kernel. The objective is then that of the learned kernel; it has no lower bound.
+        the exact SVM of the given kernel. The objective is then that of the learned kernel; it has no lower bound.
     max_basis : int or None, default=None
-        So many vectors, without a search: no rows are held out. The exact machine is the model if it has no more.
-        Of two classes and regression they are moved ones if these miss at most a fifth of the machine's ‖w‖², and
-        else those of `Refine`.
+        Number of vectors, without a search and without held-out rows. If the exact SVM has no more, it is the model.
+        Otherwise vectors of the exact SVM are moved. For two classes and regression, `Refine` learns the vectors
+        instead if the moved ones miss more than a fifth of the exact SVM's ‖w‖².
 
     Notes
     -----
-    Records in ``history_`` are those of the solvers at work, with ``stage``: "exact machine of a part", "k vectors",
-    and at the end "exact machine" and "all rows"; with ``max_basis`` they are "exact machine" and "moved vectors",
-    and "learned vectors" where moved ones are not near to the machine.
+    ``history_`` has the records of the solvers that were used, with ``stage``: "exact machine of a part", "k vectors",
+    and at the end "exact machine" and "all rows". With ``max_basis`` the stages are "exact machine" and "moved
+    vectors", or "learned vectors" if the moved ones are too far from the exact SVM.
     Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
     pairs of classes), ``error``, ``extra_error``, ``standard_error``, ``allowed`` and ``missed_by``: extra and standard
     error beyond what is allowed, 0 if they are within. In the last record, ``search`` says what was tried and with what

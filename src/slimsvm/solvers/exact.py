@@ -464,19 +464,19 @@ NEEDS = (
 
 
 class Exact(Solver):
-    """The exact kernel SVM, solved to LIBSVM's tolerance: two classes, more one-vs-one, regression, one class.
+    """The exact kernel SVM, solved to LIBSVM's tolerance: two classes, several one-vs-one, regression, one class.
 
-    Several targets of a row, or quantiles, are as many problems, each solved by itself.
+    With several targets or quantiles, each is a problem that is solved separately.
 
-    ``tol`` is LIBSVM's: the largest violation of the optimality conditions by a pair of rows. The number of steps has
-    no limit of its own: a fit ends with a warning only where further steps, 500 per row and at least a million, no
-    longer raise the dual value, as rounding can make it at C = 1e10. ``max_iter`` counts working sets and looks at all
-    rows; for several classes it is the limit for each pair.
+    ``tol`` is the largest violation of the optimality conditions by a pair of rows, as in LIBSVM. The number of steps
+    is not limited: a fit ends with a warning only if further steps (500 per row, at least a million) no longer raise
+    the dual value, which rounding can cause at C = 1e10. ``max_iter`` counts working sets and passes over all rows;
+    with several classes it is the limit for each pair.
 
     Parameters
     ----------
     working_set_size : int or None, default=None
-        Rows solved for at a time. None: 1,024 to 8,192, more if kernel values are cheap.
+        Rows that are solved for at a time. None: 1,024 to 8,192, more if kernel values are cheap.
 
     Examples
     --------

@@ -336,7 +336,8 @@ class LasvmRun(Run):
 class LASVM(Solver):
     """The kernel SVM for two classes online: one pass over the rows, then a finishing step.
 
-    ``tol`` is LIBSVM's, on the rows that are kept. The finishing step ends as that of `Exact` where steps gain nothing.
+    ``tol`` is as in LIBSVM, for the rows that are kept. Like `Exact`, the finishing step also ends if further steps
+    gain nothing.
 
     Parameters
     ----------
