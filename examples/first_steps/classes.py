@@ -2,9 +2,9 @@
 A classifier, and a small one
 =============================
 
-You have rows and two classes. ``SVC()`` trains the machine that scikit-learn's ``SVC``
-trains. ``max_basis=15`` trains one with at most 15 vectors, which it places itself. A
-certificate says how far each is from the optimum.
+You have rows and two classes. ``SVC()`` trains the same model as scikit-learn's
+``SVC``. ``max_basis=15`` trains a model with at most 15 vectors, whose positions are
+learned. A certificate says how far each model is from the optimum.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ exact = SVC(C=10, gamma=2).fit(X_train, y_train)
 small = SVC(C=10, gamma=2, max_basis=15, random_state=0).fit(X_train, y_train)
 
 # %%
-# The regions hardly differ, and the small model needs a few per cent of the vectors. The
+# The regions hardly differ; the small model needs a few per cent of the vectors. The
 # surface shows the score: it is 0 on the solid line, where the classes meet.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
@@ -32,7 +32,7 @@ for ax, name, clf in zip(axes, ["SVC()", "SVC(max_basis=15)"], [exact, small], s
     ax.set_title(f"{name}: {clf.n_basis_} vectors, test error {error:.1f} %")
 
 # %%
-# The relative distance of the objective to the exact SVM's optimum, at most:
+# A bound on the relative distance between the objective and the exact SVM's optimum:
 
 for clf in (exact, small):
     print(f"{clf.n_basis_} vectors: {clf.certificate(X_train, y_train).gap:.1e}")

@@ -3,8 +3,8 @@ Choosing C and gamma
 ====================
 
 ``GridSearchSVC`` cross-validates a grid of C and gamma, with the folds and scores of
-scikit-learn's ``GridSearchCV``, in a fraction of its time: fits that differ in C alone
-share kernel values and start from each other.
+scikit-learn's ``GridSearchCV``, in a fraction of its time. Fits that differ only in C
+share kernel values, and each starts from the one before.
 """
 
 import matplotlib.pyplot as plt

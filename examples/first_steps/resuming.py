@@ -1,9 +1,9 @@
 """
-Watching a fit, stopping it, going on
+Watching, stopping and resuming a fit
 =====================================
 
-A callback sees the model after every epoch: here it notes the test error. ``Checkpoint``
-writes the model to a file, so that a fit that was killed goes on from there.
+A callback receives the model after every epoch; here it records the test error.
+``Checkpoint`` writes the model to a file, so that a fit that was killed can be resumed.
 (``max_seconds=`` and Ctrl-C end any fit soon and keep the best model.)
 """
 

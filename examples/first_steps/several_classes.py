@@ -2,8 +2,8 @@
 Several classes
 ===============
 
-Handwritten digits of 8 by 8 pixels. ``SVC()`` trains a machine for each pair of classes,
-as scikit-learn does; with ``max_basis=60`` all pairs share 60 vectors.
+Handwritten digits of 8 by 8 pixels. ``SVC()`` trains an SVM for each pair of classes,
+as scikit-learn does. With ``max_basis=60`` all pairs share 60 vectors.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Effects of single columns
 =========================
 
 ``Additive`` is a sum of kernels of one column each. The model is then a sum of curves,
-and ``CurvesDisplay`` draws what each column adds to the prediction, whatever the others
-are.
+and ``CurvesDisplay`` draws what each column adds to the prediction, whatever the other
+columns are.
 """
 
 from sklearn.datasets import load_diabetes

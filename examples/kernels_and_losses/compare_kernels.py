@@ -2,9 +2,9 @@
 Kernels, compared
 =================
 
-The same rows and seven kernels. RBF, Matérn and the rational quadratic kernel are round;
-the Laplacian has edges along the axes; an additive kernel has no interaction of the two
-features; a linear one has no curve at all.
+Seven kernels on the same rows. RBF, Matérn and the rational quadratic kernel are round.
+The Laplacian kernel has edges along the axes. With an additive kernel the two features do
+not interact. The boundary of a linear kernel is straight.
 """
 
 import matplotlib.pyplot as plt

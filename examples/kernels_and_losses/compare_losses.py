@@ -2,9 +2,9 @@
 Losses of classifiers, compared
 ===============================
 
-What a row costs, as a function of its score times its label. The hinge and the squared
-hinge are 0 from 1 on, so rows beyond are no vectors. The logistic loss is never 0, and
-its scores are log odds. The ramp stops at 2: outliers cost no more than that.
+The loss of a row as a function of its score times its label. The hinge and the squared
+hinge are 0 from 1 on, so rows beyond 1 are not support vectors. The logistic loss is
+never 0; its scores are log odds. The ramp loss is at most 2, so outliers cost no more.
 """
 
 import matplotlib.pyplot as plt

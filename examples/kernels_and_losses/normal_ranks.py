@@ -2,7 +2,7 @@
 Features with long tails
 ========================
 
-A few huge values stretch a feature, and most rows lie in one corner of it.
+If a feature has a few huge values, all other rows lie close together.
 ``NormalRanks`` replaces a value by the normal quantile of its rank. The Laplacian kernel,
 which adds up distances along single features, suffers less.
 """

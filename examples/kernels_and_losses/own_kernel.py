@@ -2,8 +2,8 @@
 A kernel of your own
 ====================
 
-A function of two blocks of rows is enough: ``kernel=function``. This one is periodic, so
-the regression knows what comes after the last row.
+A function of two blocks of rows is enough: ``kernel=function``. This kernel is periodic,
+so the regression predicts beyond the last row.
 """
 
 import matplotlib.pyplot as plt

@@ -28,7 +28,7 @@ ax.set(xlabel="x", ylabel="y")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 # %%
-# Counts have a loss of their own: predictions are exponentials, never below 0.
+# Counts have their own loss: predictions are exponentials, which are never below 0.
 
 counts = rng.poisson(np.exp(np.sin(X[:, 0])))
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")

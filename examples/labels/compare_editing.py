@@ -2,9 +2,9 @@
 Editing methods, compared
 =========================
 
-A tenth of the labels is wrong. Every wrong row becomes a support vector, so the machine
-grows with the noise. Editors remove rows before training; the ramp loss and cross-
-training do so while they train.
+A tenth of the labels is wrong. Every wrong row becomes a support vector, so the model
+grows with the noise. Editors remove rows before training. The ramp loss and
+cross-training do so during training.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ y[wrong] = 1 - y[wrong]
 
 
 def edited(*editors):
-    """The machine of the rows that editors keep, one editor after the other."""
+    """Train on the rows that remain after all editors."""
     rows = X, y
     for editor in editors:
         rows = editor.fit_resample(*rows)

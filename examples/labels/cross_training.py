@@ -2,8 +2,8 @@
 Cross-training on growing data
 ==============================
 
-With wrong labels, a machine has more vectors the more rows it sees. Cross-training edits
-the rows by machines of subsets, and its number of vectors hardly grows.
+With wrong labels, the number of support vectors grows with the rows. Cross-training trains
+models on subsets to find the rows to remove, and its number of vectors hardly grows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A rare class
 ============
 
-One row in thirty is positive, and the classes overlap. The plain machine finds few of
-them. Weights move the threshold; ``loss="f1"`` and ``loss="roc_auc"`` train what is
-measured.
+One row in thirty is positive, and the classes overlap. The plain SVM finds few of
+them. Class weights move the threshold. ``loss="f1"`` and ``loss="roc_auc"`` optimise the
+measure itself.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Novelties
 =========
 
-Only normal rows are there to train on. ``OneClassSVM`` finds where they lie. With
-``calibration_size=0.2`` its p-values are right: of normal rows at most a share alpha has
-a p-value of alpha or less.
+There are only normal rows to train on. ``OneClassSVM`` finds the region where they lie.
+``calibration_size=0.2`` makes p-values valid: at most a share alpha of normal rows has a
+p-value of alpha or less.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 More rows than memory
 =====================
 
-``Blocks`` are functions that return some of the rows, one after another; a pass over the
-rows calls each. Memory holds a block and the model, however many rows there are. The
-result has the bits of the same rows in one array.
+``Blocks`` are made of functions, each of which returns some of the rows. A pass over the
+rows calls one after another. Memory holds one block and the model, however many rows there
+are. The result is the same, bit for bit, as with all rows in one array.
 """
 
 import numpy as np

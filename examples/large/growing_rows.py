@@ -2,9 +2,10 @@
 How training time grows with the rows
 =====================================
 
-The exact SVM is quick on a few thousand rows, and its vectors grow with the rows.
-With ``max_basis=50`` vectors are learned in a number of steps that does not depend on the
-rows. Times are of this machine; the crossing moves with the data.
+The exact SVM is quick on a few thousand rows, but its number of vectors grows with the
+rows. With ``max_basis=50``, the number of steps that learn the vectors does not depend on
+the rows. Which one is faster depends on the data, too. Times were measured on the computer
+that built this page.
 """
 
 import time

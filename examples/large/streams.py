@@ -2,9 +2,9 @@
 A stream that drifts
 ====================
 
-``partial_fit`` learns from a chunk and forgets its rows; a budget of vectors keeps the
-model small for ever. Here classes turn slowly. A model that was trained once goes out of
-date.
+``partial_fit`` learns from a chunk and does not keep its rows. A budget of vectors keeps
+the model small. Here the classes rotate slowly, and a model that was trained only once
+becomes outdated.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 Probabilities, compared
 =======================
 
-Are 70 % of the rows with a probability of 70 % of the class? Four ways to a probability:
-scores squashed without any calibration, ``probability=True`` (no further fits), scikit-
-learn's ``CalibratedClassifierCV`` (five fits), and the logistic loss, whose scores are
-log odds by training.
+Do 70 % of the rows with a probability of 70 % belong to the class? There are four ways to
+a probability: the logistic function of the score without any calibration,
+``probability=True`` (no further fits), scikit-learn's ``CalibratedClassifierCV`` (five
+fits), and the logistic loss, whose scores are log odds.
 """
 
 import matplotlib.pyplot as plt

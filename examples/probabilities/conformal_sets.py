@@ -1,10 +1,10 @@
 """
-Sets that have the right class
-==============================
+Sets that contain the right class
+=================================
 
-With ``calibration_size=0.2`` a fifth of the rows is held out, and ``predict_set`` gives
-every class that may be right. The share of rows whose set misses is at most alpha,
-whatever the model is. Hard rows get larger sets.
+With ``calibration_size=0.2`` a fifth of the rows is held out, and ``predict_set`` returns
+a set of classes. The probability that a set misses the right class is at most alpha,
+whatever the model is. Difficult rows get larger sets.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A regression with intervals
 ===========================
 
-``predict_interval(X, alpha=0.1)`` holds the target of nine rows in ten. With one model
-all intervals have one width. Two quantiles make them wide where targets vary, with the
-same promise.
+The intervals of ``predict_interval(X, alpha=0.1)`` contain nine of ten targets. With one
+model all intervals have the same width. With two quantiles they are wider where targets
+vary more, with the same guarantee.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A model outside of Python
 =========================
 
-One pipeline, shipped in six forms: a file for the C runtime or NumPy alone, JSON, a C
-header without any library (floating or fixed point), an ONNX graph, and an ES module of
-WebAssembly for browsers. Scaling and probabilities go along.
+One pipeline in six forms: a file for the C runtime or for NumPy alone, JSON, a C header
+that needs no library (in floating or fixed point), an ONNX graph, and an ES module with
+WebAssembly for browsers. All include the scaling and the probabilities.
 """
 
 import tempfile

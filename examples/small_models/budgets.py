@@ -3,8 +3,8 @@ A hard limit on vectors, row by row
 ===================================
 
 BSGD and BSCA go through the rows one at a time. Each step may add a vector; above the
-limit, two are merged or one is removed. The weight degradation is what this cost. The
-finish solves for the coefficients of the vectors that are left.
+limit, two are merged or one is removed. The weight degradation says how much this
+changed the model. The finish solves for the coefficients of the remaining vectors.
 """
 
 import matplotlib.pyplot as plt

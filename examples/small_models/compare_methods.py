@@ -2,10 +2,10 @@
 Ways to a small model, compared
 ===============================
 
-The same number of vectors, chosen in six ways: learned together with their coefficients
-(``Refine``, which ``max_basis=k`` takes), found one cut after another (``CPSP``), fixed
-before training (``LowRank``), kept within a budget row by row (``BSCA``, ``BSGD``), or
-made from a finished machine (``compress``).
+Six ways to choose the same number of vectors: learned together with their coefficients
+(``Refine``), found one after another by subspace pursuit (``CPSP``), fixed before training
+(``LowRank``), kept within a budget row by row (``BSCA``, ``BSGD``), or made from a trained
+SVM (``compress``).
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,7 @@ X_test, y_test = checkerboard(5_000, random_state=1)
 exact = SVC(C=10, gamma=10).fit(X, y)
 
 # %%
-# One curve for each method. The dashed line is the exact SVM, with all the vectors it
-# needs.
+# One curve for each method. The dashed line is the exact SVM with all its vectors.
 
 methods = {"Refine": Refine, "CPSP": CPSP, "LowRank": LowRank, "BSCA": BSCA, "BSGD": BSGD}
 errors = {

@@ -2,8 +2,8 @@
 Compressing a finished model
 ============================
 
-``compress`` takes a fitted machine, of scikit-learn or ours, and finds few vectors whose
-scores come as near to its scores as they can. It needs no labels.
+``compress`` takes a fitted SVM, of scikit-learn or ours, and finds a model with few
+vectors whose scores are as close as possible. It needs no labels.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ for ax, name, clf in zip(
     ax.set_title(name)
 
 # %%
-# What was lost: the root mean squared difference of scores, and the predictions that
+# The loss of accuracy: the root mean squared difference of scores, and the predictions that
 # changed.
 
 report = small.compression_

@@ -2,9 +2,9 @@
 Convergence and certificates
 ============================
 
-A solver that has a bound shows two curves: how far its objective is above the best bound,
-and how far bounds are below the best objective. The distance to the optimum is at most
-their sum, and no reference solution is needed for it.
+A solver with a bound has two curves: how far its objective is above the best bound, and
+how far its bounds are below the best objective. The distance to the optimum is at most
+their sum; no reference solution is needed.
 """
 
 import matplotlib.pyplot as plt
@@ -24,9 +24,8 @@ for ax, name, clf in zip(axes, ["ExactCuts", "LASVM"], [cuts, online], strict=Tr
     ax.set_title(name)
 
 # %%
-# A certificate says how far the objective of any model is from the exact SVM's
-# optimum, at most. It does not need the exact SVM, whose test error is drawn for
-# comparison.
+# A certificate bounds how far the objective of any model is from the exact SVM's optimum.
+# It does not need the exact SVM, whose test error is drawn for comparison.
 
 sizes = [10, 20, 40, 80]  # tests: [10]
 gaps, errors = [], []

@@ -2,9 +2,9 @@
 How many vectors are enough?
 ============================
 
-``max_basis="auto"`` tries numbers of vectors on held-out rows, and keeps the smallest
-with which errors grow no more than a quarter of a point. ``SizePathDisplay`` draws what
-it tried.
+``max_basis="auto"`` tries numbers of vectors on held-out rows. It keeps the smallest
+number with which the error grows by no more than a quarter of a percentage point.
+``SizePathDisplay`` draws what it tried.
 """
 
 from slimsvm import SVC

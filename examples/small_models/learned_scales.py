@@ -24,7 +24,7 @@ clf = SVC(gamma="learn", max_basis=20, random_state=0).fit(X_train, y_train)
 MetricDisplay.from_estimator(clf, feature_names=names)
 
 # %%
-# The exact SVM gains from learned scales, too: ``solver="exact"`` learns them with
+# The exact SVM benefits from learned scales, too: ``solver="exact"`` learns them with
 # few vectors first.
 
 machines = {

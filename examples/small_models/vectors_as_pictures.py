@@ -2,8 +2,8 @@
 Vectors as pictures
 ===================
 
-The vectors of a small model are learned, so they are prototypes rather than training
-rows. ``VectorsDisplay`` shows them as images, or as lines across the features.
+The vectors of a small model are learned: they are prototypes, not training rows.
+``VectorsDisplay`` shows them as images, or as lines across the features.
 """
 
 from sklearn.datasets import load_digits, load_wine

@@ -2,9 +2,9 @@
 A structure of your own
 =======================
 
-Leaves of a tree, where a wrong leaf of the right branch is half as bad as one of another
-branch. A class with three methods says so; training, kernels, few vectors and
-certificates are the library's.
+The labels are leaves of a tree. A wrong leaf of the right branch is half as bad as a leaf
+of another branch. A class with three methods describes this; training, kernels, small
+models and certificates come from the library.
 """
 
 import matplotlib.pyplot as plt
@@ -42,7 +42,7 @@ task = Taxonomy({"cat": (0, 2), "dog": (0, 3), "oak": (1, 4), "rose": (1, 5)})
 print(slimsvm.check_task(task, ["cat", "dog", "oak", "rose"]))
 
 # %%
-# Animals are near each other, and plants are. Errors stay within the branch.
+# Animals are close to each other, and so are plants. Errors stay within the branch.
 
 n_rows = 240  # tests: 80
 rng = np.random.default_rng(0)

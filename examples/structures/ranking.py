@@ -2,9 +2,10 @@
 Ranking
 =======
 
-Rows of a query are to be sorted. Labels are grades that compare within a query alone.
-``RankSVM`` learns a score from pairs, or with ``loss="average_precision"`` for the top of
-the list. A regression on the grades is misled by queries whose grades are all high.
+The rows of each query are to be sorted. Labels are grades, which can be compared only
+within a query. ``RankSVM`` learns a score from pairs, or, with
+``loss="average_precision"``, for the top of the list. A regression on the grades is misled
+by queries whose grades are all high.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Sequences
 =========
 
 Every row has a label, and labels depend on their neighbours. ``SequenceSVM`` learns
-scores of rows by any kernel, and of transitions between labels. A machine of single rows
-cannot use the neighbours.
+scores of rows with any kernel, and scores of transitions between labels. A classifier of
+single rows cannot use the neighbours.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ found = {
 }
 
 # %%
-# One test sequence: the truth, and what both predict.
+# One test sequence: the truth and both predictions.
 
 place = {name: k for k, name in enumerate(states)}
 figure, axes = plt.subplots(3, 1, figsize=(9, 5), sharex=True, layout="constrained")
@@ -53,7 +53,7 @@ for ax, (name, labels) in zip(axes, ({"truth": y_test} | found).items(), strict=
 axes[-1].set_xlabel("row of the sequence")
 
 # %%
-# What was learned of transitions: who sleeps does not run next.
+# The learned scores of transitions: running does not follow sleeping.
 
 figure, ax = plt.subplots(figsize=(4.8, 4), layout="constrained")
 largest = np.abs(chain.transitions_).max()

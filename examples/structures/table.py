@@ -1,9 +1,9 @@
 """
-A table as it is
-================
+A raw table
+===========
 
-Numbers, texts, categories, dates and gaps: ``TableClassifier`` needs no parameter.
-``report_`` says what it took every column for, what it tried, and what it chose.
+Numbers, texts, categories, dates and missing values: ``TableClassifier`` needs no
+parameters. ``report_`` says how it read each column, what it tried, and what it chose.
 """
 
 import matplotlib.pyplot as plt
@@ -38,7 +38,7 @@ clf = TableClassifier().fit(passengers[:n_rows], survived[:n_rows])
 print(clf.report_)
 
 # %%
-# How far probabilities move where a column is replaced by its mean, as shares.
+# How far probabilities move if a column is replaced by its mean, as shares.
 
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 order = np.argsort(clf.feature_importances_)

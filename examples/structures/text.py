@@ -3,8 +3,8 @@ Text
 ====
 
 Counts of words are sparse rows of many columns. ``SVC(kernel="linear",
-multi_class="ovr")`` trains one machine for each class, as ``LinearSVC`` does. The texts
-here are made of words drawn by topic, since a gallery must not download.
+multi_class="ovr")`` trains one linear SVM for each class, as ``LinearSVC`` does. The texts
+here are random words by topic, because the gallery downloads nothing.
 """
 
 import matplotlib.pyplot as plt
@@ -61,7 +61,7 @@ ConfusionMatrixDisplay.from_predictions(
 )
 
 # %%
-# A linear machine is one weight for each word and class. Here are the five words that
+# A linear SVM has one weight for each word and class. Here are the five words that
 # speak most for each class; weights are differences of scores of the single words to the
 # text without any.
 

@@ -31,11 +31,11 @@ class ConvergenceDisplay:
     """Distances of a fit to its optimum, on a logarithmic axis.
 
     Make it by `from_estimator`. Distances are shares of the smallest objective. A fit with a lower bound has two
-    curves: how far objectives are above the best bound, and how far bounds are below the best objective. Other fits have
-    the distance to their smallest objective. The violation of the optimality conditions, which ends the exact solver,
-    is in units of the score. Distances of 0 are not drawn. A fit of several models (``stage`` in its history) shows
-    the last one that has such curves. Pairs of classes are solved one after another; they have the sum of their bounds
-    so far, and the objective at the end.
+    curves: how far objectives are above the best bound, and how far bounds are below the best objective. Other fits
+    have the distance to their smallest objective. The violation of the optimality conditions, which ends the exact
+    solver, is in units of the score. Distances of 0 are not drawn. A fit of several models (``stage`` in its history)
+    shows the last one that has such curves. Pairs of classes are solved one after another; they have the sum of their
+    bounds so far, and the objective at the end.
 
     Attributes
     ----------
