@@ -352,7 +352,9 @@ def test_the_additive_model_has_scikit_learns_optimum(n_classes, n_numbers):
     """Of 60 numbers there are more splines than rows."""
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=(300, n_numbers)), rng.random((300, 2)) < 0.3])
-    y = np.digitize(rows[:, 0] - rows[:, n_numbers] + 0.5 * rng.normal(size=300), np.linspace(-1, 1, n_classes + 1)[1:-1])
+    y = np.digitize(
+        rows[:, 0] - rows[:, n_numbers] + 0.5 * rng.normal(size=300), np.linspace(-1, 1, n_classes + 1)[1:-1]
+    )
     weights, are_flags = rng.uniform(0.5, 2.0, 300), np.array([False] * n_numbers + [True] * 2)
     found = splines(rows, are_flags)
     spread = np.sqrt(np.cov(found.T, aweights=weights, ddof=0).diagonal())
