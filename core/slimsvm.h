@@ -86,7 +86,7 @@ extern "C" {
 #define SLIMSVM_HAMMING 0
 #define SLIMSVM_ZERO_ONE 1
 
-/* The intercept: none, as one more coefficient of the norm, or without a price. */
+/* The intercept: none, as one more coefficient of the norm, or without a penalty. */
 #define SLIMSVM_NO_INTERCEPT 0
 #define SLIMSVM_REGULARIZED 1
 #define SLIMSVM_FREE 2
@@ -688,14 +688,14 @@ struct slimsvm_multiply_examples_call {
 /* ---------------------------------------------------------------- decomposition */
 
 /* Sequential minimal optimisation inside a set of rows: maximise D(v) = sum t_i v_i - epsilon sum |v_i| - v'Kv / 2 over
- * lo <= v <= hi, balanced: with sum v_i kept as it is. g = t - Kv. Line slots[i] of `lines` holds row i of K, less the
- * offset, in its first n numbers or in those at `places`; variables whose lines are not there stay as they are, g does
+ * lo <= v <= hi, balanced: with sum v_i kept as it is. g = t - Kv. Kernel row slots[i] of `lines` is row i of K, less
+ * the offset, in its first n numbers or in those at `places`; variables without kernel rows stay as they are, g does
  * not. Ends where the violation is at most tol, after max_steps, or where no step gains. */
 struct slimsvm_smo_call {
     int32_t real_size;
     int64_t n;              // rows of the set
-    int64_t n_lines;        // lines
-    int64_t width;          // numbers of a line, at least n
+    int64_t n_lines;        // kernel rows
+    int64_t width;          // entries of a kernel row, at least n
     int64_t balanced;       // 1: pairs of rows; 0: bounds only
     int64_t max_steps;      // steps at most; with n they bound the work: n max_steps <= 2^32
     int64_t n_workspace;    // bytes of workspace
@@ -703,8 +703,8 @@ struct slimsvm_smo_call {
     double epsilon;         // of the term |v_i|
     double tol;             // violation at which it ends
     const void* lines;      // real (n_lines, width)
-    const void* diagonal;   // real (n)? of K, less the offset; None: that of the lines, all of which are there
-    const int64_t* slots;   // (n) in -1..n_lines, or -1: the line is not there
+    const void* diagonal;   // real (n)? of K, less the offset; None: that of the kernel rows, which are complete
+    const int64_t* slots;   // (n) in -1..n_lines, or -1: there is no kernel row
     const int64_t* places;  // (n)? in 0..width
     const double* lo;       // (n) bounds
     const double* hi;       // (n)
@@ -717,7 +717,7 @@ struct slimsvm_smo_call {
     double middle;          // -> mean derivative of free variables, or the middle of those two: LIBSVM's intercept
 };
 
-/* The same with epsilon 0 for many sets of rows of one matrix, one after another. Line i of K holds row i, less the
+/* The same with epsilon 0 for many sets of rows of one matrix, one after another. Kernel row i of K is row i, less the
  * offset. A set with no steps stays as it is, and so do its results. */
 struct slimsvm_smo_sets_call {
     int32_t real_size;
@@ -764,7 +764,7 @@ struct slimsvm_set_norms_call {
 struct slimsvm_span_distances_call {
     int64_t n_sets;             // sets
     int64_t n;                  // rows of all sets
-    int64_t n_lines;            // lines of K
+    int64_t n_lines;            // kernel rows
     int64_t width;              // rows that these are kernel values with
     int64_t balanced;           // 1: a border of ones
     int64_t n_workspace;        // bytes of workspace
@@ -785,9 +785,9 @@ struct slimsvm_span_distances_call {
 struct slimsvm_put_lines_call {
     int32_t real_size;
     int64_t n;             // columns that are put
-    int64_t k;             // lines
-    int64_t n_lines;       // all lines
-    int64_t width;         // numbers of a line
+    int64_t k;             // kernel rows
+    int64_t n_lines;       // all kernel rows
+    int64_t width;         // entries of a kernel row
     int64_t first;         // first column
     int64_t n_threads;     // threads
     double microseconds;   // of one thread, about
@@ -800,9 +800,9 @@ struct slimsvm_put_lines_call {
 struct slimsvm_gather_lines_call {
     int32_t real_size;
     int64_t n;              // columns
-    int64_t k;              // lines
-    int64_t n_lines;        // all lines
-    int64_t width;          // numbers of a line
+    int64_t k;              // kernel rows
+    int64_t n_lines;        // all kernel rows
+    int64_t width;          // entries of a kernel row
     int64_t n_threads;      // threads
     double microseconds;    // of one thread, about
     const void* lines;      // real (n_lines, width)
@@ -815,9 +815,9 @@ struct slimsvm_gather_lines_call {
 struct slimsvm_subtract_lines_call {
     int32_t real_size;
     int64_t n;             // numbers of g
-    int64_t k;             // lines
-    int64_t n_lines;       // all lines
-    int64_t width;         // numbers of a line, at least n
+    int64_t k;             // kernel rows
+    int64_t n_lines;       // all kernel rows
+    int64_t width;         // entries of a kernel row, at least n
     int64_t n_threads;     // threads
     double microseconds;   // of one thread, about
     const void* lines;     // real (n_lines, width)
@@ -826,13 +826,13 @@ struct slimsvm_subtract_lines_call {
     double* g;             // (n)
 };
 
-/* Column keep[b] becomes column b of the lines at slots, as far as their first valid[a] numbers go; keep rises. */
+/* Column keep[b] becomes column b of the kernel rows at slots, up to their first valid[a] entries; keep rises. */
 struct slimsvm_keep_columns_call {
     int32_t real_size;
     int64_t n;             // columns kept
-    int64_t k;             // lines
-    int64_t n_lines;       // all lines
-    int64_t width;         // numbers of a line
+    int64_t k;             // kernel rows
+    int64_t n_lines;       // all kernel rows
+    int64_t width;         // entries of a kernel row
     int64_t n_threads;     // threads
     double microseconds;   // of one thread, about
     const int64_t* slots;  // (k) in 0..n_lines
@@ -926,7 +926,7 @@ struct slimsvm_descent {
     int64_t learns_scales;  // whether one scale for each feature is learned
     int64_t intercept;      // SLIMSVM_NO_INTERCEPT ...
     double shift;           // what kernels of inner products add to these
-    double C1;              // price of the mean loss
+    double C1;              // factor of the mean loss
     const void* ratio;      // real (d) scale of rows over scale of points
     const void* noise;      // real (d)? width of the noise that dense rows get at each step
     void* flat;             // real (n_flat)

@@ -1,4 +1,4 @@
-// Lines of the kernel matrix that a cache keeps: filled, gathered from, added up, and closed where columns go.
+// The kernel rows of a cache: they are filled, gathered from, added up, and closed where columns go.
 #include "simd/reduce.h"
 #include "support/call.h"
 #include "threads/share.h"
@@ -7,11 +7,11 @@ namespace slimsvm::SLIMSVM_ISA {
 
 namespace {
 
-// Lines that one thread fills at least, and columns that it adds up at least.
+// The fewest kernel rows that one thread fills, and the fewest columns that it adds up.
 constexpr int64_t LINES_PER_TILE = 16, COLUMNS_PER_TILE = 1024;
-// Columns that are put into a line at a time: those of LINES_PER_TILE lines stay in the nearest cache.
+// The columns put into a kernel row together: those of LINES_PER_TILE kernel rows stay in the nearest cache.
 constexpr int64_t COLUMNS_AT_ONCE = 16;
-// Lines added up in their own type before they go into float64.
+// The kernel rows that are added up in their own type before float64 takes the sum.
 constexpr int64_t GROUP = 16;
 
 template <class T>
@@ -48,7 +48,7 @@ int32_t gather_lines_of(struct slimsvm_gather_lines_call& call) {
     return SLIMSVM_OK;
 }
 
-// The columns from..end of a group of lines, `WIDTH` vectors at a time; returns the first column that is left.
+// Subtracts the columns from..end of a group of kernel rows, `WIDTH` vectors together; returns the first column left.
 template <class T, int WIDTH>
 SLIMSVM_INLINE int64_t subtract_columns(const struct slimsvm_subtract_lines_call& call, int64_t group, int64_t from,
                                         int64_t end) {
@@ -69,7 +69,7 @@ SLIMSVM_INLINE int64_t subtract_columns(const struct slimsvm_subtract_lines_call
     return i;
 }
 
-// A tile of columns, from a group of lines after another: each line is read on for a while.
+// Subtracts a tile of columns from one group of kernel rows after another: each kernel row is read on for a while.
 template <class T>
 void subtract_tile(const struct slimsvm_subtract_lines_call& call, int64_t start, int64_t end) {
     const T *lines = static_cast<const T*>(call.lines), *change = static_cast<const T*>(call.change);
