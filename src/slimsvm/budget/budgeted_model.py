@@ -224,7 +224,7 @@ class BudgetedModel:
         return np.concatenate(parts, dtype=np.float64)[order]
 
     def _merged(self, at: Array) -> Iterator[Any]:
-        """Convert merged points back, panel by panel, since sparse rows are dense meanwhile."""
+        """Yield merged points as vectors, panel by panel, since sparse rows are dense meanwhile."""
         assert self.folding is not None
         d, panel = self.kernel_rows.n_features, panel_of(self.kernel_rows.dtype)
         panels = self.points.panels.reshape(-1, d, panel)

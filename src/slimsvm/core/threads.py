@@ -135,7 +135,7 @@ class _Call:
 
 
 def _serve(calls: SimpleQueue[_Call]) -> None:
-    """Do the work of a helper's thread."""
+    """Make one call from the queue after another, in a helper's thread."""
     _here.is_worker = True
     while True:
         calls.get().make()

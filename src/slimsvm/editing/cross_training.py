@@ -230,7 +230,7 @@ class CrossTrainer(Solver):
         return self._kept(labels, parts, first, self.variances)
 
     def _kept(self, labels: Array, parts: Split, first: FirstStage, variances: float) -> Edited:
-        """Do steps 3 to 5, with κ = ``variances``, and return rows to the smaller class if it lacks them."""
+        """Do steps 3 to 5, with κ = ``variances``, and give the smaller class rows back if it lacks them."""
         mean, variance = first.margins.mean(axis=0), first.margins.var(axis=0)
         usable = np.isin(np.arange(len(labels)), self._rows_of_last(parts))
         wrong = usable & (mean + variances * variance < 0)
@@ -252,7 +252,7 @@ class CrossTrainer(Solver):
         return np.union1d(parts.training, parts.validating) if self.rejoin else parts.training
 
     def _put_back(self, labels: Array, confidence: Array, sure: Array, kept: Array) -> Array:
-        """Put back as many surely right rows of the smaller class as it lacks, the nearest to the margin first."""
+        """Return as many surely right rows of the smaller class as it lacks, the nearest to the margin first."""
         sizes = {sign: int(kept[labels == sign].sum()) for sign in (-1, 1)}
         smaller = 1 if sizes[1] < sizes[-1] else -1
         lacking = sizes[-smaller] - sizes[smaller]

@@ -202,7 +202,7 @@ class Additive(ParametricKernel):
 
 
 def _alike(gamma: np.ndarray) -> float | np.ndarray:
-    """Return a single number if all are equal."""
+    """Return one number if all are equal, otherwise the array."""
     return float(gamma[0]) if len(gamma) and (gamma == gamma[0]).all() else gamma
 
 

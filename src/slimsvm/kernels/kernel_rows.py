@@ -454,7 +454,7 @@ class KernelRows(Sized):
     def _for_folded_parts(
         self, folding: Folding, choice: Selection, start: int, n_points: int, function: PartFunction
     ) -> None:
-        """Fold dense rows in passing: every thread folds as many as its cache holds, and continues with these."""
+        """Call ``function`` on dense rows folded in passing: every thread folds as many as its cache holds."""
         is_little = choice.n * n_points * (self.n_features + 16) < self.sizes.small_work
         n_jobs = 1 if is_little else self.n_jobs
         n_parts = 1 if n_jobs == 1 else 2 * n_jobs  # each part costs about as much Python as 100 rows

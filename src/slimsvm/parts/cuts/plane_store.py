@@ -40,7 +40,7 @@ class Planes:
         return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
     def __setstate__(self, state: dict[str, Array]) -> None:
-        """Take the arrays as own ones."""
+        """Take these arrays."""
         vars(self).update(state, _compiled=None)
 
     @property

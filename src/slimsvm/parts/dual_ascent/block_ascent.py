@@ -312,7 +312,7 @@ class BoxAscent(DualAscent):
         return float(self.dual.target @ V[:, 0] - self.dual.epsilon * np.abs(V).sum())
 
     def feasible(self, V: Array) -> Array:
-        """Clip V to the bounds, and balance it unless there is no intercept."""
+        """Return V clipped to the bounds, and balanced unless there is no intercept."""
         return self.level.feasible(V[:, 0])[:, None]
 
     def evened(self, V: Array) -> Array:
@@ -395,7 +395,7 @@ class ClassAscent(DualAscent):
         return -float(np.sum(self.task.cost[self.labels] * V))
 
     def feasible(self, V: Array) -> Array:
-        """Clip the other classes' part, and scale it down to C_i."""
+        """Return V with the other classes' part clipped, and scaled down to C_i."""
         alpha = np.where(self.own, 0.0, np.maximum(-V, 0.0))
         total = alpha.sum(axis=1)
         alpha *= np.minimum(1.0, self.C_of_row / np.maximum(total, TINY))[:, None]
