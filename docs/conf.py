@@ -35,6 +35,7 @@ html_css_files = ["wide.css"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 
+default_role = "py:obj"  # `SVC` in a docstring is a link
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
