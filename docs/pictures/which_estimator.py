@@ -12,13 +12,13 @@ PICTURE = Path(__file__).with_suffix(".svg")
 
 # What is asked; what to write; the page that the answer leads to.
 FIRST = (
-    ("a table with texts, categories, gaps", "TableClassifier(), TableRegressor()", "api.html#slimsvm.TableClassifier"),
+    ("a raw table: texts, categories, dates", "TableClassifier(), TableRegressor()", "api.html#slimsvm.TableClassifier"),
     ("sequences, a label for each row", "SequenceSVM()", "api.html#slimsvm.SequenceSVM"),
     ("rows to sort within queries", "RankSVM()", "api.html#slimsvm.RankSVM"),
     ("another structure: trees, grids, …", "StructuredSVM(task)", "tutorials/own_task.html"),
     ("normal rows only, novelties to find", "OneClassSVM()", "api.html#slimsvm.OneClassSVM"),
     ("classes with an order", "OrdinalSVC()", "api.html#slimsvm.OrdinalSVC"),
-    ("numbers", "SVR()", "api.html#slimsvm.SVR"),
+    ("numbers to predict", "SVR()", "api.html#slimsvm.SVR"),
     ("classes, or several labels a row", "SVC()", "api.html#slimsvm.SVC"),
 )
 THEN = (
