@@ -26,6 +26,11 @@ from benchmarks.shared.registry import BENCHES, draw
 from slimsvm.cli.output import CommandError, say
 
 COLOURS = 48  # of a picture
+INTRODUCTION = (
+    "The figures and tables of four papers, measured with this library's implementations, and other libraries beside "
+    "ours. Each claim of a paper is checked: ✓ if it agrees with what was measured here, ✗ if not, and why. "
+    "A click on the head of a column sorts a table."
+)
 TEMPLATE = Path(__file__).with_name("page.html")
 SORTING = Path(__file__).with_name("sorting.js")
 
@@ -112,8 +117,14 @@ def as_html(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:
         parts.append("</section>")
     links = "".join(f'<a href="#{anchor(title)}">{html.escape(title)}</a>' for title, _ in sections)
     page = TEMPLATE.read_text(encoding="utf-8")
-    facts = html.escape(found.facts())
-    for name, text in (("FACTS", facts), ("LINKS", links), ("BODY", "\n".join(parts)), ("SCRIPT", script())):
+    texts = {
+        "INTRODUCTION": INTRODUCTION,
+        "FACTS": html.escape(found.facts()),
+        "LINKS": links,
+        "BODY": "\n".join(parts),
+        "SCRIPT": script(),
+    }
+    for name, text in texts.items():
         page = page.replace(f"<!-- {name} -->", text)
     return page
 
@@ -158,7 +169,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def as_docs(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:
     """A page for Sphinx, which makes the navigation of the titles; all else is HTML."""
-    lines = ["# The papers and the peers, measured", "", found.facts(), ""]
+    lines = ["# The papers and the peers, measured", "", INTRODUCTION, "", found.facts(), ""]
     for title, items in sections:
         lines += [f"## {title}", ""]
         for item in items:

@@ -12,7 +12,7 @@ PICTURE = Path(__file__).with_suffix(".svg")
 
 # What is asked; what to write; the page that the answer leads to.
 FIRST = (
-    ("a raw table: texts, categories, dates", "TableClassifier(), TableRegressor()", "api.html#slimsvm.TableClassifier"),
+    ("raw tables: texts, categories, dates", "TableClassifier(), TableRegressor()", "api.html#slimsvm.TableClassifier"),
     ("sequences, a label for each row", "SequenceSVM()", "api.html#slimsvm.SequenceSVM"),
     ("rows to sort within queries", "RankSVM()", "api.html#slimsvm.RankSVM"),
     ("another structure: trees, grids, …", "StructuredSVM(task)", "tutorials/own_task.html"),
