@@ -119,7 +119,7 @@ def test_unseen_levels_and_missing_values_are_predicted(classifier):
 def test_the_report_says_what_happened(classifier):
     report = classifier.report_
     for part in ("400 rows, 7 columns", "class: category of 3 levels", "age: numbers, some missing", "fare: numbers",
-                 "boarded: times with the day", "machines tried", "log loss out of fold", "vectors"):  # fmt: skip
+                 "boarded: times with the day", "models tried", "log loss on held-out rows", "vectors"):  # fmt: skip
         assert part in report
 
 
@@ -273,7 +273,7 @@ def test_a_time_limit_ends_the_search_early(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="was stopped after"):
         found = TableClassifier(n_jobs=1, time_limit=1e-3).fit(X, Y)
     assert np.isfinite(found.predict_proba(NEW)).all()
-    assert "no machine was tried: there was no time" in found.report_
+    assert "no model was tried: there was no time" in found.report_
 
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
@@ -323,7 +323,7 @@ def test_of_many_rows_some_are_searched_and_trained_on(monkeypatch):
     TableClassifier(n_jobs=1).fit(X, Y)
     assert set(sizes) == {160, 300}
     rare = np.where(np.arange(len(X)) % 150 == 7, "rare", Y)  # three rows, which are all taken
-    assert "machines tried" in TableClassifier(n_jobs=1).fit(X, rare).report_
+    assert "models tried" in TableClassifier(n_jobs=1).fit(X, rare).report_
     sizes.clear()
     TableRegressor(n_jobs=1).fit(X, np.arange(len(X)))
     assert 160 in sizes

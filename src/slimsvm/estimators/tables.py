@@ -129,7 +129,7 @@ class TableEstimator(BaseEstimator):
             self.feature_names_in_ = np.array(table.names, dtype=object)
         if found.was_cut or (len(self.machines_) < len(found.picks) and not is_small):
             warnings.warn(
-                f"{type(self).__name__} was stopped after {found.n_tried} machines, and keeps what it has: raise "
+                f"{type(self).__name__} was stopped after {found.n_tried} models, and keeps what it has: raise "
                 "time_limit, or accept the model as it is",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -284,12 +284,12 @@ def report_of(table: Table, told: list[str], found: Found, machines: list[Any], 
     """What a fit did, in words."""
     lines = [f"{table.n_rows:,} rows, {len(table.columns)} columns", *(f"  {line}" for line in told)]
     if found.losses is None:
-        lines.append("no machine was tried: " + ("there was no time" if found.was_cut else "there are too few rows"))
+        lines.append("no model was tried: " + ("there was no time" if found.was_cut else "there are too few rows"))
     else:
-        lines.append(f"{found.n_tried} machines tried on rows held out" + (", then it was stopped" * found.was_cut))
+        lines.append(f"{found.n_tried} models tried on held-out rows" + (", then it was stopped" * found.was_cut))
         of_mean, of_best, without = found.losses
         lines.append(
-            f"{goal.measure} out of fold: {of_mean:.4g} of the best mean, {of_best:.4g} of the best machine, "
+            f"{goal.measure} on held-out rows: {of_mean:.4g} of the weighted mean, {of_best:.4g} of the best model, "
             f"{without:.4g} without columns"
         )
     lines += [f"  {machine.told()}" for machine in machines]
