@@ -10,7 +10,6 @@ PROGRAMS_STAMP := $(VENV)/.installed-programs
 # Without compiling what most tests never import: half the time of the installation.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 BUILD := $(BIN)/python build_backend/slimsvm_build.py
-WASM := src/slimsvm/deploy/slimsvm_predict.wasm
 ZIG_VERSIONS := ziglang>=0.14,<0.18
 EDITABLE := $(PIP_INSTALL) --no-build-isolation --config-settings library=apart --editable
 
@@ -38,11 +37,10 @@ runtime: library
 	@$(BUILD) runtime
 	@echo build/runtime
 
-# The same for browsers, which the package has: compiled by zig from PyPI (100 MB) where something changed.
-wasm: $(WASM)
-$(WASM): $(wildcard core/*.h core/*/*.h core/predict/*.cc) build_backend/slimsvm_build.py | $(STAMP)
-	$(PIP_INSTALL) '$(ZIG_VERSIONS)'
-	$(BUILD) wasm
+# The same for browsers, which git and the package have: compiled by zig from PyPI (100 MB) where something changed.
+wasm: $(STAMP)
+	@needs=$$($(BUILD) wasm-requirements); test -z "$$needs" || $(PIP_INSTALL) "$$needs"
+	@$(BUILD) wasm
 
 # What tests of exports run: Node, and zig and an imitated processor for a microcontroller; 180 MB.
 $(PROGRAMS_STAMP): $(STAMP)
@@ -70,7 +68,7 @@ lint: library
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
 # The type check has one core only: beside the tests, which have all of them; what it found comes last.
-test test-all: library runtime $(WASM) $(PROGRAMS_STAMP)
+test test-all: library runtime wasm $(PROGRAMS_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(FORMAT) --dry-run --Werror
@@ -79,7 +77,7 @@ test test-all: library runtime $(WASM) $(PROGRAMS_STAMP)
 	wait $$types; types=$$?; cat $(VENV)/mypy.txt; test $$tests$$types = 00
 
 # Those of the web page, which `make test` leaves out where there is no Chromium.
-test-web: library $(WASM) $(PROGRAMS_STAMP)
+test-web: library wasm $(PROGRAMS_STAMP)
 	@command -v chromium chromium-browser google-chrome > /dev/null || { echo "no Chromium: apt-get install chromium"; exit 1; }
 	$(BIN)/python -m pytest tests/deploy/test_web_demo.py
 
@@ -108,7 +106,7 @@ $(REPORT): $(wildcard benchmarks/results/cells/*/*.json benchmarks/*/*.py benchm
 	$(BIN)/python -m benchmarks report --results benchmarks/results --output $(dir $@)
 
 # The examples of the gallery run, on one core; one of them ships a model as WebAssembly.
-docs: $(DOCS_STAMP) library $(WASM) $(REPORT)
+docs: $(DOCS_STAMP) library wasm $(REPORT)
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build
 	@echo docs/_build/index.html
 
@@ -162,7 +160,7 @@ fuzz-runtime: library
 ZIG := $(PIP_INSTALL) '$(ZIG_VERSIONS)' auditwheel
 
 # A wheel for every platform, in dist/.
-wheels: $(STAMP) $(WASM)
+wheels: $(STAMP) wasm
 	$(ZIG)
 	$(BIN)/python build_backend/platforms.py wheels
 
@@ -174,5 +172,5 @@ check-core: library
 
 clean:
 	rm -rf docs/_build docs/gallery docs/report demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
-		src/slimsvm/core/*.dll src/slimsvm/deploy/*.LICENSES.txt $(WASM) $(STAMP) $(DOCS_STAMP) $(PROGRAMS_STAMP) $(OLDEST_STAMP)
+		src/slimsvm/core/*.dll $(STAMP) $(DOCS_STAMP) $(PROGRAMS_STAMP) $(OLDEST_STAMP)
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

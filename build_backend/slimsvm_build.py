@@ -5,10 +5,12 @@ pip calls the functions that PEP 517 names. `make` calls this file as a program,
     python build_backend/slimsvm_build.py library          builds the library into src/slimsvm/core, if anything changed
     python build_backend/slimsvm_build.py runtime          builds the runtime for C into build/runtime
     python build_backend/slimsvm_build.py wasm             builds it for browsers into src/slimsvm/deploy, by zig
+    python build_backend/slimsvm_build.py wasm-requirements     what that needs from PyPI here; nothing if it is done
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -127,6 +129,11 @@ def compiler() -> str:
     return ";".join(shlex.split(system_compiler() or shlex.quote(str(zig_compiler(BUILD / "zig")))))
 
 
+def announce(compiler: str) -> None:
+    """Say what takes the time; pip shows it with -v alone."""
+    print(f"slimsvm: compiling the core with {compiler}, for several instruction sets: minutes on one core", flush=True)
+
+
 def find_tool(name: str) -> str:
     """A tool that lies beside the interpreter, or on the path."""
     beside = str(Path(sys.executable).parent)
@@ -184,13 +191,33 @@ WASM_FLAGS = [
 ]  # fmt: skip
 
 
+def wasm_sources() -> list[Path]:
+    """Files that are compiled; a browser has no files to load."""
+    return sorted(path for path in (ROOT / "core" / "predict").glob("*.cc") if path.name != "load_file.cc")
+
+
+def wasm_digest() -> str:
+    """A digest of all that the module is made of: the sources, the core's headers that they read, and the flags."""
+    waiting, known = wasm_sources(), set()
+    while waiting:
+        path = waiting.pop()
+        known.add(path)
+        named = re.findall(r'^#include "(.+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+        waiting += {ROOT / "core" / name for name in named} - known
+    texts = [WASM_TARGET, *WASM_FLAGS, *(path.read_text(encoding="utf-8") for path in sorted(known))]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def wasm_is_current() -> bool:
+    """Whether the module, which git has beside the sources, was compiled from these ones."""
+    return WASM.exists() and WASM_NOTICES.exists() and wasm_digest() in WASM_NOTICES.read_text(encoding="utf-8")
+
+
 def build_wasm() -> None:
-    """Compile core/predict to one module without imports; nothing is done where no source is newer than it."""
-    folder, everything = BUILD / "wasm", sorted((ROOT / "core" / "predict").glob("*.cc"))
-    sources = [source for source in everything if source.name != "load_file.cc"]  # a browser has no files
-    read = [*(ROOT / "core").rglob("*.h"), *sources, Path(__file__)]
-    if WASM.exists() and WASM.stat().st_mtime > max(path.stat().st_mtime for path in read):
+    """Compile core/predict to one module without imports; nothing is done where that is done."""
+    if wasm_is_current():
         return
+    folder, sources = BUILD / "wasm", wasm_sources()
     compiler = str(zig_compiler(folder, WASM_TARGET))
     objects = [str(folder / f"{source.stem}.o") for source in sources]
 
@@ -214,9 +241,11 @@ def _wasm_notices() -> str:
     zig, parts = Path(ziglang.__file__).parent, ["LICENSE", "lib/libunwind/LICENSE.TXT", "lib/libc/musl/COPYRIGHT"]
     parts += [f"lib/libc/wasi/LICENSE{name}" for name in ("", "-MIT", "-APACHE-LLVM", "-APACHE")]
     texts = [f"{part}\n\n{(zig / part).read_text(encoding='utf-8')}" for part in parts]
-    return f"\n\n{'-' * 80}\n".join(
-        [f"Licences of what {WASM.name} has beside slimsvm's own code, by their places in zig.", *texts]
-    )
+    begins = [
+        f"Licences of what {WASM.name} has beside slimsvm's own code, by their places in zig.",
+        f"It was compiled by zig from sources with the digest {wasm_digest()}.",
+    ]
+    return f"\n\n{'-' * 80}\n".join(["\n".join(begins), *texts])
 
 
 # ---------------------------------------------------------------- what pip calls
@@ -262,11 +291,9 @@ def build_wheel(
 
     settings = dict(config_settings or {})
     settings.setdefault("cmake.define.CMAKE_CXX_COMPILER", compiler())
+    announce(settings["cmake.define.CMAKE_CXX_COMPILER"])
     if Path(settings["cmake.define.CMAKE_CXX_COMPILER"]).stem == "zig-c++":
         settings |= zig_notices()
-    for file in filter(Path.exists, (WASM, WASM_NOTICES)):  # of `make wasm` or an sdist: no files that git knows
-        place = file.relative_to(ROOT / "src").as_posix()
-        settings[f"wheel.force-include.src/{place}"] = place
     return build.build_wheel(wheel_directory, settings, metadata_directory)
 
 
@@ -297,5 +324,7 @@ if __name__ == "__main__":
         build_runtime()
     elif sys.argv[1:] == ["wasm"]:
         build_wasm()
+    elif sys.argv[1:] == ["wasm-requirements"]:
+        print(*([] if wasm_is_current() else [ZIG]))
     else:
         raise SystemExit(__doc__)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from slimsvm.solvers import ViolatedCuts as ViolatedCuts
     from slimsvm.tasks import check_task as check_task
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 # Where each name lives. It is imported when first asked for: `slimsvm --help` need not wait for scikit-learn.

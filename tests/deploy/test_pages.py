@@ -13,7 +13,6 @@ import pytest
 
 from node_for_tests import NODE
 from runtime_for_tests import BUILT, built_library
-from slimsvm.deploy import wasm_module
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [
@@ -45,8 +44,6 @@ def require(page):
         pytest.skip("no C compiler")
     if "$RUNTIME" in page:
         built_library()
-    if ("--to wasm" in page or "--web" in page) and not wasm_module.RUNTIME.exists():
-        pytest.skip("no compiled runtime: `make wasm` makes it")
     if re.search(r"^node ", page, flags=re.M) and NODE is None:
         pytest.skip("no Node")
     if "import pandas" in page:

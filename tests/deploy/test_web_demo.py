@@ -9,15 +9,13 @@ import subprocess
 
 import numpy as np
 import pytest
+from scipy import ndimage
+from sklearn.datasets import load_digits
 
 import slimsvm
 from chromium_for_tests import Browser
 from node_for_tests import NODE
 from slimsvm.cli import demo, main
-from slimsvm.deploy import wasm_module
-
-pytestmark = pytest.mark.skipif(not wasm_module.RUNTIME.exists(), reason="no compiled runtime: `make wasm` makes it")
-
 
 STAND_IN = """
 const anything = (own = {}) => new Proxy(function () {}, {
@@ -143,16 +141,34 @@ def test_nothing_went_wrong_and_nothing_was_asked_for(browser):
     assert sum(url.startswith("file") for url in browser.requests) == 1
 
 
-def test_without_mnist_the_page_says_so(tmp_path, monkeypatch, capsys):
+def test_without_mnist_scikit_learns_digits_take_its_place(tmp_path, monkeypatch, capsys):
+    """They are rows of the page's form, and a ring that a person draws is recognised."""
     monkeypatch.setattr(demo, "find", lambda name: None)
-    assert main(["demo", "--web", str(tmp_path / "page.html")]) == 0
-    assert "without the digits, since MNIST was not found" in capsys.readouterr().out
+    assert main(["demo", "--web", str(tmp_path / "page.html"), "--rows", "1000"]) == 0
+    said = capsys.readouterr().err
+    assert "scikit-learn's digits take its place" in said
+    assert "learning vectors: 100%" in said
     with Browser(tmp_path) as browser:
         browser.open((tmp_path / "page.html").as_uri())
         browser.wait_until("window.slimsvm !== undefined")
-        assert "This part was left out: it needs the MNIST digits" in text(browser, "digits")
-        assert text(browser, "checked").endswith("200 of 200 rows are predicted as in Python.")
+        assert "1,000 of scikit-learn's digits" in text(browser, "digits")
+        assert text(browser, "checked").endswith("300 of 300 rows are predicted as in Python.")
+        ring = [(0.2 * np.sin(t), -0.32 * np.cos(t)) for t in np.linspace(0, 2 * np.pi, 25)]
+        browser.mouse(*(middle(browser, "pad", dx, dy) for dx, dy in ring))
+        assert text(browser, "digit") == "0"
         assert browser.errors == []
+
+
+def test_digits_in_mnists_form_lie_in_the_middle():
+    """Multiples of 1/255 in a box of 20 pixels; turned ones differ, by the generator alone."""
+    image = load_digits().images[0]
+    drawn = demo.as_mnist(image, np.random.default_rng(0), 0.0).reshape(28, 28)
+    np.testing.assert_allclose(255 * drawn, np.rint(255 * drawn), atol=1e-9)
+    assert 18 <= np.ptp(np.flatnonzero(drawn.max(axis=1) > 0.5)) + 1 <= 21
+    np.testing.assert_allclose(ndimage.center_of_mass(drawn), 13.5, atol=0.3)
+    turned = [demo.as_mnist(image, np.random.default_rng(seed), 0.4) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(turned[0], turned[1])
+    assert np.abs(turned[0] - turned[2]).max() > 0.1
 
 
 def test_a_folder_that_is_not_there_is_said_before_anything_is_trained(tmp_path, monkeypatch, capsys):
@@ -162,10 +178,10 @@ def test_a_folder_that_is_not_there_is_said_before_anything_is_trained(tmp_path,
 
 
 def test_digits_of_mnist(data):
-    """A small model of few rows; the page's own takes a minute."""
+    """A small model of few rows; the page's own has 20,000."""
     data("mnist")
     shown = demo.digit_model(500, n_vectors=20)
-    assert shown.name.startswith("500 digits of MNIST (wrong on ")
+    assert shown.name.startswith("500 of MNIST's digits (wrong on ")
     assert shown.rows.shape == (100, 784)
     assert shown.estimator.n_basis_ == 20
-    assert '"text": "500 digits' in demo.page(demo.point_models()[:1], shown)
+    assert '"text": "500 of MNIST' in demo.page(demo.point_models()[:1], shown)
