@@ -2,6 +2,9 @@
 //
 //     first = beta1 first + (1 - beta1) g        second = beta2 second + (1 - beta2) g^2
 //     x -= rate / (1 - beta1^t) first / (sqrt(second / (1 - beta2^t)) + epsilon)
+//
+// Losses and parameters have the units of the data: g is that of losses in their unit, times the rate, both of them to
+// within a power of 2^16, so that epsilon is small beside it and nothing is rounded.
 #pragma once
 
 #include "gradients/parameters.h"
@@ -10,6 +13,9 @@ namespace slimsvm::SLIMSVM_ISA {
 
 // ADAM_FLOOR is added to the moments, so that they do not decay into denormal numbers, which are slow.
 constexpr double ADAM_EPSILON = 1e-12, ADAM_FLOOR = 1e-30;
+
+// The power of 2^16 next to a positive number; 1 for others.
+inline double coarse(double number) { return number > 0.0 ? ldexp(1.0, 16 * int(lround(log2(number) / 16.0))) : 1.0; }
 
 // Step `number` (from 1) with all rates times `factor`; the running mean of x moves to x by the share `averaging`.
 template <class T>
@@ -32,11 +38,13 @@ struct AdamStep {
         const T b1 = T(adam.beta1), b2 = T(adam.beta2), c1 = T(1.0 - adam.beta1), c2 = T(1.0 - adam.beta2);
         const T size = T(factor * rate / (1.0 - pow(adam.beta1, number))), floor = T(ADAM_FLOOR);
         const T scale = T(1.0 / (1.0 - pow(adam.beta2, number))), epsilon = T(ADAM_EPSILON);
+        const T unit = T(coarse(rate));
         const T* __restrict g = gradient + lo;
         T* __restrict to = x + lo, * __restrict first = static_cast<T*>(adam.first) + lo;
         T* __restrict second = static_cast<T*>(adam.second) + lo;
         for (int64_t i = 0; i < hi - lo; ++i) {
-            const T a = b1 * first[i] + (c1 * g[i] + floor), b = b2 * second[i] + (c2 * g[i] * g[i] + floor);
+            const T own = unit * g[i];
+            const T a = b1 * first[i] + (c1 * own + floor), b = b2 * second[i] + (c2 * own * own + floor);
             first[i] = a;
             second[i] = b;
             to[i] -= size * a / (root(b * scale) + epsilon);

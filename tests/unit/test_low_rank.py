@@ -338,3 +338,4 @@ def test_prices_rise_to_the_one_asked_for():
     assert values_up_to(1e3, NewtonSettings()) == [1e3]
     assert values_up_to(2e3, NewtonSettings()) == [1e3, 2e3]
     assert values_up_to(1e5, NewtonSettings()) == [1e3, 1e4, 1e5]
+    assert values_up_to(0.5, NewtonSettings(), unit=2.0**-13) == [1e3 / 2**13, 0.5]

@@ -171,6 +171,17 @@ class Problem:
         return self.C * self.examples.total_weight
 
     @property
+    def units(self) -> tuple[float, float]:
+        """What scores, and the slopes of losses, are measured in, see `Task.units`."""
+        return self.task.units(self.examples)
+
+    @property
+    def loss_unit(self) -> float:
+        """What losses are measured in."""
+        score, slope = self.units
+        return score * slope
+
+    @property
     def is_small(self) -> bool:
         """Return whether ``precision="auto"`` means float64 and the tolerance of `tolerances`."""
         return self.precision == "auto" and self.rows.n_rows <= SMALL_N
@@ -178,11 +189,11 @@ class Problem:
     def tolerances(self, tol_relative: float, n_vectors: int = 0) -> tuple[float, float]:
         """Return (tol, tol_relative) of the stopping rule, given the tol_relative asked for and a basis's n_vectors."""
         if not self.is_small or self.tol > DEFAULT_TOL or self.task.has_object_labels:
-            return self.tol, tol_relative
+            return self.tol * self.loss_unit, tol_relative
         m = self.task.n_outputs
         may_be_least = m == 1 or self.task.is_smooth or self.task.has_targets
         is_least = may_be_least or (m * self.rows.n_rows <= SMALL_N and m * n_vectors <= SMALL_BASIS)
-        tol = self.tol if self.tol < DEFAULT_TOL else np.inf
+        tol = self.tol * self.loss_unit if self.tol < DEFAULT_TOL else np.inf
         return tol, min(tol_relative, SMALL_TOLERANCE if is_least else NEARLY_TOLERANCE)
 
     def bind(self) -> KernelRows:

@@ -75,8 +75,8 @@ Told = TypeVar("Told")
 # Chosen, not measured. If float64 kernel values change the dual value by more than this share of the objective, float32
 # ones were too coarse for the fit's model, too; if by more than a hundredth of that, for the digits of its objective.
 TOO_COARSE = 1e-3
-# Gaps up to these shares of the objective are rounding errors of the kernel values; objectives below NOTHING times C₁
-# are rounding errors themselves.
+# Gaps up to these shares of the objective are rounding errors of the kernel values; objectives below NOTHING times C₁,
+# in units of the loss, are rounding errors themselves.
 GAP_ROUNDING, NOTHING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}, 1e-6
 # Gaps up to this share of the objective have a status of their own, but no warning.
 GAP_WORTH_SAYING = 0.01
@@ -139,7 +139,7 @@ def with_safe_bound(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
     if fit.lower_bound is None:
         return fit
     problem, before, value = run.problem, run.kernel_rows.counter.n, fit.lower_bound
-    size = max(abs(fit.objective), NOTHING * problem.C1)
+    size = max(abs(fit.objective), NOTHING * problem.C1 * problem.loss_unit)
     is_cut_short = fit.status.is_cut
     fit.lower_bound, change = sure_bound(run, value, is_cut_short=is_cut_short)
     may_be_coarse = run.kernel_rows.dtype == np.float32
@@ -164,7 +164,9 @@ def with_safe_bound(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
 
 def rounds_losses(problem: Problem, model: KernelExpansion, much: float) -> bool:
     """Return whether float32 rounding of one score can change the objective by ``much``, by the largest weight."""
-    error = float(np.finfo(np.float32).eps) * max(1.0, float(np.abs(model.coef).sum(axis=0).max(initial=0.0)))
+    error = float(np.finfo(np.float32).eps) * max(
+        problem.units[0], float(np.abs(model.coef).sum(axis=0).max(initial=0.0))
+    )
     return problem.C * float(problem.examples.weights.max(initial=0.0)) * error > much
 
 

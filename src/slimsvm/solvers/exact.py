@@ -116,7 +116,9 @@ class ExactRun(Run):
         self.g_of_all, self.converged = True, False
         self.value, self.stalled, self.drift = 0.0, 0, np.inf
         least_size, is_fixed = self.dual.least_size(self.kernel_rows), problem.to_compare
-        self.tol = Tolerance(problem.tol, least_size, is_fixed, problem.settings_of(ToleranceSettings))
+        self.tol = Tolerance(
+            problem.tol * min(1.0, problem.units[0]), least_size, is_fixed, problem.settings_of(ToleranceSettings)
+        )
         if state is not None:
             self.go_on(state)
         elif self.dual.total:
@@ -138,11 +140,11 @@ class ExactRun(Run):
                 f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
                 "at least 2"
             )
-        self.goal = problem.tol
+        self.goal = self.tol.tol
         self.active.collect(self.v, self.g)
         if len(first) < n:
             _, _, highest, lowest = self.active.slopes()
-            self.goal = max(problem.tol, own.level_share * (highest - lowest))
+            self.goal = max(self.tol.tol, own.level_share * (highest - lowest))
 
     def generator(self) -> np.random.Generator:
         """Return the problem's random generator, or where it has none the same one in every fit."""

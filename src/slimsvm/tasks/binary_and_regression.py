@@ -18,6 +18,7 @@ from slimsvm.tasks.labels import (
     columns_of,
     mean_loss_of,
     row_loss,
+    spread_of,
     target_examples,
     targets_of,
 )
@@ -263,6 +264,10 @@ class Quantiles(SmoothRowLoss):
         return np.array(self.quantiles) - 0.5
 
     has_columns = True
+
+    def units(self, examples: Examples):
+        """The spread of the targets, and 1."""
+        return spread_of(examples), 1.0
 
     def columns(self, examples: Examples):
         """Return each quantile as a task of its own."""

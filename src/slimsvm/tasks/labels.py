@@ -16,6 +16,9 @@ from slimsvm.tasks.task import SmoothRowLoss, Task, as_floats, losses
 
 Array = np.ndarray
 
+# Targets that differ by less than this share of their size are alike: half the digits of float64.
+ROUNDING = 1e-8
+
 
 class TwoClasses(SmoothRowLoss):
     """One score, positive for the second of two classes."""
@@ -94,6 +97,10 @@ class Targets(SmoothRowLoss):
         """Return the number of targets, each of which has a score column."""
         return self.n_targets
 
+    def units(self, examples: Examples):
+        """The spread of the targets, and 1 for losses that grow as residuals do."""
+        return spread_of(examples), 1.0
+
     def encode(self, y, sample_weight=None) -> Examples:
         """Encode targets and weights as one-row examples."""
         return target_examples(y, self.n_targets, sample_weight)
@@ -165,6 +172,21 @@ def columns_of(tasks: list[Any], examples: Examples) -> list[tuple[Task, Example
     labels = examples.labels
     columns = [labels] * len(tasks) if labels.ndim == 1 else list(labels.T)
     return [(task, replace(examples, labels=np.ascontiguousarray(own))) for task, own in zip(tasks, columns)]
+
+
+def spread_of(examples: Examples) -> float:
+    """Standard deviation of the targets; their size where that is all but rounding, and 1 where all are 0."""
+    if "spread" not in examples.made:
+        y, weights = as_floats(examples.labels), examples.weights
+        largest = float(np.abs(y).max(initial=0.0)) or 1.0
+        y = y / largest
+        spread, size = (
+            float(np.sqrt(np.average(np.square(values).reshape(len(y), -1).mean(axis=1), weights=weights)))
+            for values in (y - np.average(y, axis=0, weights=weights), y)
+        )
+        examples.made["spread"] = largest * (spread if spread > ROUNDING * size else size) or 1.0
+    found: float = examples.made["spread"]
+    return found
 
 
 def mean_loss_of(task: Task, scores, examples: Examples) -> float:

@@ -21,6 +21,7 @@ from slimsvm.tasks.labels import (
     mean_loss_of,
     row_loss,
     signs_of_classes,
+    spread_of,
     targets_of,
 )
 from slimsvm.tasks.task import Task
@@ -31,6 +32,8 @@ Array = np.ndarray
 CLASS_LOSSES = {"logistic": core.LOGISTIC, "squared_hinge": core.SQUARED_HINGE}
 LOSSES_OF_LOG_ODDS = ("logistic",)
 NUMBER_LOSSES = {"squared": core.SQUARED_ERROR, "huber": core.HUBER, "poisson": core.POISSON}
+# Targets whose squares, times prices and numbers of rows, are finite.
+LARGEST_TARGET = 1e140
 
 
 def task_of_classes(loss: str, n_classes: int, has_labels: bool) -> Task:
@@ -225,11 +228,22 @@ class SmoothRegression(Targets):
         """Whether scores are logarithms of predictions."""
         return self.loss == "poisson"
 
+    def units(self, examples: Examples):
+        """The spread of the targets, also of slopes, which ε limits; 1 for counts, which have no other units."""
+        if self.has_log_link:
+            return 1.0, 1.0
+        spread = spread_of(examples)
+        return spread, min(spread, self.epsilon) if self.loss == "huber" else spread
+
     def encode(self, y, sample_weight=None) -> Examples:
         """Encode targets and weights as one-row examples."""
         examples = super().encode(y, sample_weight)
         if self.has_log_link:
             check_counts(examples.labels)
+        elif (largest := np.abs(examples.labels).max(initial=0.0)) > LARGEST_TARGET:
+            raise ValueError(
+                f"loss={self.loss!r} takes squares: targets are at most {LARGEST_TARGET:.0e}, found {largest:.3g}"
+            )
         return examples
 
     def core_loss(self, examples: Examples):

@@ -247,6 +247,10 @@ class Task:
         """Return the task of the same pairs of classes as one score per class, if a solver may choose that, or None."""
         return None
 
+    def units(self, examples: Examples) -> tuple[float, float]:
+        """What scores, and the slopes of losses, are measured in: 1, unless labels are numbers, which have units."""
+        return 1.0, 1.0
+
     @property
     def is_smoothable(self) -> bool:
         """Whether `smooth` is defined."""

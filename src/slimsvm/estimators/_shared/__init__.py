@@ -41,10 +41,11 @@ coef0 : float
 shrinking, cache_size
     Accepted for compatibility with scikit-learn, and ignored; ``cache_size`` must be positive.
 tol : float
-    For the exact solver: the largest violation of the optimality conditions by a pair of rows, as in LIBSVM.
-    For cutting-plane solvers: the allowed error in mean loss. With up to 2,000 rows and ``precision="auto"``, these
-    continue to a gap of 1e-10 of the objective (1e-3 if rows times outputs are more than 2,000), unless ``tol`` is
-    above its default.
+    For the exact solver: the largest violation of the optimality conditions by a pair of rows, as in LIBSVM, in units
+    of the targets' standard deviation if that is below 1.
+    For cutting-plane solvers: the allowed error in mean loss; for regression, in units of that deviation. With up to
+    2,000 rows and ``precision="auto"``, these continue to a gap of 1e-10 of the objective (1e-3 if rows times outputs
+    are more than 2,000), unless ``tol`` is above its default.
 verbose : bool or int
     True shows a progress bar on standard error.
 max_iter : int

@@ -102,7 +102,7 @@ class CuttingPlaneRun(Run):
 
     def __init__(self, problem: Problem, oracle: Any, plan: Plan, state: CutsState | None):
         self.problem, self.oracle, self.plan = problem, oracle, plan
-        self.tol, self.tol_relative = problem.tol, plan.tol_relative
+        self.tol, self.tol_relative = problem.tol * problem.loss_unit, plan.tol_relative
         if oracle.exact and plan.tol_relative is not None:
             self.tol, self.tol_relative = problem.tolerances(plan.tol_relative)
         self.task, self.examples = problem.task, problem.examples
@@ -283,8 +283,11 @@ class CuttingPlaneRun(Run):
     def epsilon(self, objective: float | None) -> float:
         """Return by how much a sampled cut must be violated, in units of the mean loss."""
         if objective is None or self.tol_relative is None:
-            return self.problem.tol
-        return min(self.problem.tol, allowed_gap(self.tol_relative, objective, self.at_zero) / self.problem.C1)
+            return self.problem.tol * self.problem.loss_unit
+        return min(
+            self.problem.tol * self.problem.loss_unit,
+            allowed_gap(self.tol_relative, objective, self.at_zero) / self.problem.C1,
+        )
 
     def end_warm_up(self) -> None:
         """Forget the sampled cuts and go on with exact ones from the best point, whose violated rows are few."""

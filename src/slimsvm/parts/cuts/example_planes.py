@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ class PlanesRun(Run):
     doing = "passes over the examples"
 
     def __init__(self, problem: Problem, solver: BlockSteps, state: PlanesState | None):
-        self.problem, self.solver = problem, solver
+        self.problem, self.solver, self.tol = problem, solver, problem.tol * problem.loss_unit
         self.task, self.examples = problem.task, problem.examples
         self.kernel_rows = problem.bind()
         self.rng = problem.generator()
@@ -91,7 +91,7 @@ class PlanesRun(Run):
     def allowed(self, objective: float) -> float:
         """Return the gap that ends the fit."""
         relative = self.solver.tol_relative
-        return min(self.problem.tol * self.problem.C1, np.inf if relative is None else relative * abs(objective))
+        return min(self.tol * self.problem.C1, np.inf if relative is None else relative * abs(objective))
 
     def oracle_pass(self) -> float:
         """Make a pass with the oracle; return Σ ω_e ℓ_e, each loss at the time of its example's step."""
@@ -221,11 +221,11 @@ class ExampleCutsRun(PlanesRun):
     """
 
     def __init__(self, problem: Problem, solver: Any, state: PlanesState | None):
-        tol_relative = solver.tol_relative
+        tol, tol_relative = problem.tol * problem.loss_unit, solver.tol_relative
         if tol_relative is not None:
             tol, tol_relative = problem.tolerances(tol_relative)
-            problem = replace(problem, tol=tol)
         super().__init__(problem, BlockSteps(tol_relative, weights=solver.weights), state)
+        self.tol = tol
         self.max_idle = solver.max_idle
         self.is_new = state is None
         self.best = Best()  # of parameters

@@ -121,6 +121,8 @@ class Descent:
     learn_metric : bool
     norm_tiles : int
         So many times ``GradientSettings.norm_rows`` vectors is the norm's gradient estimated from at each step.
+    loss : float
+        Mean loss of the zero model, the unit of losses.
 
     Raises
     ------
@@ -137,17 +139,28 @@ class Descent:
         batch_size: int,
         learn_metric: bool = False,
         norm_tiles: int = 1,
+        loss: float = 1.0,
     ):
         self.problem, self.kernel_rows, self.examples = problem, kernel_rows, problem.examples
         self.batch_size = max(1, min(batch_size, self.examples.n_examples))
         self.n_steps, self.learn_metric = 0, learn_metric
+        # To within a power of 2^16, as `core/gradients/adam.h` has rates.
+        self.loss_unit = float(np.exp2(16 * np.round(np.log2(loss) / 16))) if loss > 0 else 1.0
         k, m = start.coef.shape
         self.shape = kernel_rows.n_features, k, m
         self.parameters = Parameters.zeros(self.shape, problem.task.n_plain, kernel_rows.dtype)
         self.gradient = BatchGradient(
-            problem, kernel_rows, self.parameters, self.batch_size, learn_metric, norm_tiles, rates.noise
+            problem,
+            kernel_rows,
+            self.parameters,
+            self.batch_size,
+            learn_metric,
+            norm_tiles,
+            rates.noise,
+            self.loss_unit,
         )
         self._set_start(start)
+        rates = replace(rates, pull=rates.pull / self.loss_unit)
         self.adam = Adam(len(self.parameters.flat), kernel_rows.dtype, np.abs(self.gradient.unit), rates)
 
     def _set_start(self, start: Expansion) -> None:
@@ -247,7 +260,9 @@ class Descent:
             last = np.cumsum(lengths)
             ends = np.repeat(last, lengths)
             cuts = np.append(0, last)[cuts]
+        stats /= self.loss_unit
         self.gradient.descend(self.adam, rows, index, cuts, ends, loss, schedule, stats)
+        stats *= self.loss_unit
 
     def _step_by_task(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
         """One step on a batch of examples whose losses only the task knows: scores, then r, then the gradient."""
@@ -258,13 +273,16 @@ class Descent:
         scores = gradient.scores(rows, index, int(number)).astype(np.float64)
         augmented = task.augment(scores, plain, batch)
         weights = batch.weights * (examples.n_examples / examples.total_weight)
-        r = -augmented.coef * (weights[batch.example_of_rows()] / len(part))[:, None]
+        shares = weights / (len(part) * self.loss_unit)
+        r = -augmented.coef * shares[batch.example_of_rows(), None]
         lossy, norm = np.flatnonzero(r.any(axis=1)), np.zeros(3)
         gradient.by_slopes(rows, index[lossy], r[lossy], int(number), self.adam.rates.pull, norm)
         if augmented.plain is not None:
-            gradient.gradient[-len(plain) :] = plain / self.problem.C1 - weights @ augmented.plain / len(part)
+            gradient.gradient[-len(plain) :] = plain / (
+                self.problem.C1 * self.loss_unit
+            ) - weights @ augmented.plain / (len(part) * self.loss_unit)
         core.adam_step(descent=gradient.data, adam=self.adam.data, number=number, factor=factor, averaging=averaging)
         stats[0] += float(weights @ losses(augmented, scores, plain, batch))
         stats[1] += task.error(task.decode(scores, plain, batch), batch) * len(part)
-        stats[2] = norm[2] + 0.5 * float(plain @ plain) / self.problem.C1
+        stats[2] = norm[2] * self.loss_unit + 0.5 * float(plain @ plain) / self.problem.C1
         self.kernel_rows.counter.add(len(lossy) * self.shape[1])

@@ -176,10 +176,11 @@ def _taken(loss: Any, chosen: Array) -> Any:
     return core.Structure(loss.layout, **(loss.arguments | parts))
 
 
-def known_loss(problem: Problem) -> KnownLoss | None:
-    """The loss in compiled form; None for tasks that only Python code knows."""
+def known_loss(problem: Problem, loss_unit: float = 1.0) -> KnownLoss | None:
+    """The loss in compiled form, divided by ``loss_unit``; None for tasks that only Python code knows."""
     task, examples = problem.task, problem.examples
-    weights = (examples.weights * (examples.n_examples / examples.total_weight))[examples.example_of_rows()]
+    shares = examples.weights * (examples.n_examples / examples.total_weight / loss_unit)
+    weights = shares[examples.example_of_rows()]
     if not task.is_compiled:
         return None
     loss = task.core_loss(examples)
@@ -221,6 +222,8 @@ class BatchGradient:
         So many times ``norm_rows`` vectors is the norm's gradient estimated from at each step.
     noise : ndarray of shape (d,) or None
         Standard deviation of the noise that rows get at every step, by feature in their own units.
+    loss_unit : float
+        Losses and the norm are divided by it.
 
     Attributes
     ----------
@@ -241,8 +244,9 @@ class BatchGradient:
         learn_metric: bool,
         norm_tiles: int,
         noise: Array | None,
+        loss_unit: float,
     ):
-        self.kernel_rows, self.parameters, self.loss = kernel_rows, parameters, known_loss(problem)
+        self.kernel_rows, self.parameters, self.loss = kernel_rows, parameters, known_loss(problem, loss_unit)
         self.settings = problem.settings_of(GradientSettings)
         folding = check_kernel(kernel_rows, learn_metric)
         (d, k), dtype = parameters.basis.shape, kernel_rows.dtype
@@ -265,7 +269,7 @@ class BatchGradient:
             learns_scales=int(learn_metric),
             intercept=INTERCEPTS[problem.intercept],
             shift=folding.shift,
-            C1=problem.C1,
+            C1=problem.C1 * loss_unit,
             ratio=(row_scale / self.unit).astype(dtype),
             noise=None if noise is None else (noise * abs(row_scale) * np.sqrt(12)).astype(dtype),
             flat=parameters.flat,

@@ -130,7 +130,7 @@ class VectorDescent(Run):
         if self.directions is not None:
             basis = self.directions.of_vectors(start.basis)
             start = replace(start, basis=basis, log_scale=np.zeros(basis.shape[1]))
-        self.descent = Descent(problem, self.seen, start, rates, batch_size, learning.learn_metric)
+        self.descent = Descent(problem, self.seen, start, rates, batch_size, learning.learn_metric, loss=self.unit)
         self.n_batches = -(-n // self.descent.batch_size)
         n_epochs = learning.epochs
         if n_epochs == "auto":

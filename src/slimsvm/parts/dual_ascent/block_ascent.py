@@ -125,7 +125,7 @@ class DualAscent:
 
     def scale(self, gain: float, curvature: float) -> float:
         """Return the t in [0, 1] with the greatest t·gain − ½ t²·curvature."""
-        return float(np.clip(gain / max(curvature, TINY), 0.0, 1.0))
+        return float(np.clip(gain / curvature, 0.0, 1.0)) if curvature > 0 else float(gain > 0)
 
     # -- the same for all -------------------------------------------------------------------------------------------
 
@@ -364,7 +364,7 @@ class BoxAscent(DualAscent):
         v: Array = self.V[rows, 0]
         g = dual.target[rows] - self.F[rows, 0]
         _, _, highest, lowest = dual.slopes(v, g, lo, hi)
-        if highest - lowest > 1e-12:
+        if highest - lowest > ROUNDING * self.problem.units[0]:
             solve_set(
                 KernelBlock(K, np.arange(len(rows))),
                 g,

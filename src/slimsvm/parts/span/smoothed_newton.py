@@ -73,7 +73,7 @@ class NewtonSettings:
     # ``effort_rows`` rows: passes over very many rows cost more than good directions do.
     effort_rows: int = 400_000
     first_effort: float = 25.0
-    # A C above the first one is reached from there, by steps of this factor.
+    # A C above the first one, in units of the targets, is reached from there, by steps of this factor.
     first_C: float = 1e3
     C_factor: float = 10.0
     # The first steps use one row in ``sample_step``, if that leaves at least ``fewest_sampled`` rows. They end at a gap
@@ -151,7 +151,8 @@ class ConvexFinish:
     ):
         check_smoothable(problem)
         self.settings = own = problem.settings_of(NewtonSettings)
-        self.values_of_C, self.kept_tau = values_up_to(problem.C, own), tau
+        score, self.slope_unit = problem.units
+        self.values_of_C, self.kept_tau = values_up_to(problem.C, own, score / self.slope_unit), tau
         self.idle: int
         self.values: Values
         self.problem, self.whole, self.rng = replace(problem, C=self.values_of_C.pop(0)), space, rng
@@ -421,7 +422,7 @@ class ConvexFinish:
                 break
             shift = bracket.secant()
             value = lack(shift)
-            if abs(value) <= 1e-12 * self.examples.total_weight:
+            if abs(value) <= 1e-12 * self.slope_unit * self.examples.total_weight:
                 break
             bracket.narrow(shift, value)
         u = self.point.u.copy()
@@ -429,9 +430,9 @@ class ConvexFinish:
         self.point = Point(u, self.passes.shifted(self.point.scores, shift))
 
 
-def values_up_to(C: float, settings: NewtonSettings) -> list[float]:
-    """Return the values of C to solve for one after the other; the last one is C."""
-    values = [settings.first_C]
+def values_up_to(C: float, settings: NewtonSettings, unit: float = 1.0) -> list[float]:
+    """Return the values of C, in a unit, to solve for one after the other; the last one is C."""
+    values = [settings.first_C * unit]
     while values[-1] < C:
         values.append(settings.C_factor * values[-1])
     return [*values[:-1], C]
