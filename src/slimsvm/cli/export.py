@@ -42,12 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rows", metavar="DATA", help="c: data file or set on which the error is measured (default: rows near "
         "the model's vectors)",
     )  # fmt: skip
+    parser.add_argument(
+        "--alpha", type=float, help="c, onnx: of a model that was fitted with calibration_size, sets of classes or "
+        "intervals in which what is right is missing this often, e.g. 0.1",
+    )  # fmt: skip
     add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, write, say what was written."""
-    given = {"name": args.name, "dtype": args.type, "rows": args.rows}
+    given = {"name": args.name, "dtype": args.type, "rows": args.rows, "alpha": args.alpha}
     for name, value in given.items():
         if value is not None and args.to not in (forms := forms_with(name)):
             raise CommandError(f"--{FLAGS.get(name, name)} goes with --to {' or '.join(forms)}, found --to {args.to}")

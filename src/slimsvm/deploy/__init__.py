@@ -23,9 +23,12 @@ class Target(NamedTuple):
 
 TARGETS = {
     "c": Target(
-        "c_header:write_c", ".h", "a C99 header without allocation and without a library", ("name", "dtype", "rows")
+        "c_header:write_c",
+        ".h",
+        "a C99 header without allocation and without a library",
+        ("name", "dtype", "rows", "alpha"),
     ),
-    "onnx": Target("onnx_graph:write_onnx", ".onnx", "an ONNX graph of standard operators", ("dtype",)),
+    "onnx": Target("onnx_graph:write_onnx", ".onnx", "an ONNX graph of standard operators", ("dtype", "alpha")),
     "wasm": Target("wasm_module:write_wasm", ".mjs", "an ES module that runs WebAssembly in a browser or in Node"),
     "json": Target("json_model:write_json_model", ".json", "the model's numbers, for a predictor of your own"),
 }

@@ -18,6 +18,7 @@ from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_p
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text
 from slimsvm.deploy.c_functions import in_type
 from slimsvm.deploy.c_text import OfC, Values, array, classes_array
+from slimsvm.deploy.conformal import bound_for_export
 from slimsvm.deploy.decisions import AS_THEY_ARE, DECISIONS, NUMBERS
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.predictors import PREDICTORS
@@ -74,10 +75,14 @@ BY_PROBABILITY = "The class of the greatest probability, the first of equals, is
 CALIBRATED, OF_TRAINING = "calibrated on rows that\n * the model was not trained on", "as the loss is\n * trained for"
 PROBABILITIES = "Writes the probabilities of the NAME_N_CLASSES classes, {whence}."
 PROBABILITIES_OF_LABELS = "Writes the probability of each of the NAME_N_OUTPUTS labels, {whence}."
+SET = "Writes 1 for each class of a set that has the right one with a probability of at least 1 - {alpha}, else 0."
+INTERVAL = "Writes where an interval begins and ends that has the target with a probability of at least 1 - {alpha}."
 SCORES = Values(lambda column: f"scores[{column}]", "NAME_N_OUTPUTS")
 
 
-def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None) -> str:
+def write_c(
+    model: PlainModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None, alpha: Any = None
+) -> str:
     """Write a model as a C99 header; say in a sentence what was written.
 
     Parameters
@@ -91,12 +96,14 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
         rows and scores in float32. "auto" is float32 if scores are right to 5e-6 of the largest one, else float64.
     rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
         Rows on which the error of the arithmetic is measured; None takes some near the vectors.
+    alpha : float or None, default=None
+        That of the sets of classes or the intervals that the header has, too; None: it has none.
 
     Raises
     ------
     ValueError
         A header does not support the kernel or the labels, the name is not one of C, a number exceeds the type, rows
-        have other columns, or float32 cannot hold rows.
+        have other columns, float32 cannot hold rows, or the model has no sets or intervals for this alpha.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}; found {dtype!r}")
@@ -104,13 +111,15 @@ def write_c(model: PlainModel, path: Any, name: str | None = None, dtype: str = 
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
         raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
     check_names(rows, model.feature_names, "rows")
-    text, n_bytes, error, dtype = c_header(model, name, dtype, rows)
+    text, n_bytes, error, dtype = c_header(model, name, dtype, rows, alpha)
     write_whole(path, [text])
     said = f"; {error}" if error else ""
     return f"{path}: C99 header, {dtype}, {describe(model)}, {n_bytes:,} bytes of constants{said}"
 
 
-def c_header(model: PlainModel, name: str, dtype: str = "auto", rows: Any = None) -> tuple[str, int, str, str]:
+def c_header(
+    model: PlainModel, name: str, dtype: str = "auto", rows: Any = None, alpha: Any = None
+) -> tuple[str, int, str, str]:
     """The text of a header, its bytes of constants, what its arithmetic does to scores, and its type; see `write_c`."""
     _check_says(model)
     if dtype == "float32":
@@ -125,7 +134,7 @@ def c_header(model: PlainModel, name: str, dtype: str = "auto", rows: Any = None
             dtype = "float32" if _is_good(model, single, rows) else "float64"
         text, n_bytes = floating_point_text(model, dtype), floating_point_bytes(model, dtype)
         error = measured(model, single, rows) if dtype == "float32" else ""
-    return _header(model, name, dtype, error, text), n_bytes, error, dtype
+    return _header(model, name, dtype, error, text, alpha), n_bytes, error, dtype
 
 
 def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
@@ -145,7 +154,7 @@ def _check_says(model: PlainModel) -> None:
         raise ValueError(f"a C header scores rows of features and votes: there is none for {found}")
 
 
-def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> str:
+def _header(model: PlainModel, name: str, dtype: str, error: str, text: str, alpha: Any) -> str:
     """The text with what is the same for all types of numbers around it."""
     reals = "float64" if dtype == "float64" else "float32"
     c = OfC(reals)
@@ -158,6 +167,10 @@ def _header(model: PlainModel, name: str, dtype: str, error: str, text: str) -> 
         functions += f"\n/* {comment.format(whence=whence)} */\n{_probabilities(model, c)}"
         n = "OUTPUTS" if model.kind == "labels" else "CLASSES"
         usage += [f" *     float probabilities[NAME_N_{n}];", " *     NAME_probabilities(x, probabilities);"]
+    bound = bound_for_export(model, alpha)
+    if bound is not None:
+        comment = SET if model.classes is not None else INTERVAL
+        functions += f"\n/* {comment.format(alpha=float(alpha))} */\n{_guaranteed(model, c, bound)}"
     numbers = f"{dtype}, no allocation, no library." + (f"\n * In this arithmetic, {error}." if error else "")
     head = HEAD.format(text=describe(model), numbers=numbers, usage=in_type("\n".join(usage), reals), NAME=name.upper(),
                        n_features=model.n_features, n_outputs=model.n_outputs)  # fmt: skip
@@ -189,6 +202,17 @@ def _probabilities(model: PlainModel, c: OfC) -> str:
     found = DECISIONS[model.kind](model, c).probabilities(SCORES)
     last = f"for (int c = 0; c < {found.n}; ++c) probabilities[c] = {found.at('c')};"
     return _function("void NAME_probabilities(const float *x, float *probabilities)", [*c.take_lines(), last])
+
+
+def _guaranteed(model: PlainModel, c: OfC, bound: float) -> str:
+    """The function that writes a set of classes, or an interval, by the rule of `slimsvm.deploy.decisions`."""
+    decision = DECISIONS[model.kind](model, c)
+    if model.classes is None:
+        found, kind, name = decision.interval(SCORES, bound), "float", "interval"
+    else:
+        found, kind, name = c.at_most(decision.misfit(decision.margins(SCORES)), bound), "uint8_t", "set"
+    last = f"for (int c = 0; c < {found.n}; ++c) {name}[c] = {found.at('c')};"
+    return _function(f"void NAME_predict_{name}(const float *x, {kind} *{name})", [*c.take_lines(), last])
 
 
 def _function(declared: str, lines: list[str]) -> str:

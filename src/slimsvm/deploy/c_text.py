@@ -240,6 +240,37 @@ class OfC:
         ]
         return Values(lambda c: f"above[{c}] > above[{c} + 1] ? above[{c}] - above[{c} + 1] : 0.0f", "NAME_N_CLASSES")
 
+    def either_sign(self, scores: Values) -> Values:
+        """A score, and the same with the other sign."""
+        return Values(lambda c: f"({c} ? -{scores.at('0')} : {scores.at('0')})", "NAME_N_CLASSES")
+
+    def others(self, probabilities: Values) -> Values:
+        """What is left to 1."""
+        return Values(lambda c: f"1.0f - ({probabilities.at(c)})", probabilities.n)
+
+    def outside(self, above: Values, n_classes: int) -> Values:
+        """The greater of how far a class's lower threshold is above the score, and its upper one below it."""
+        first, last = above.at("0"), above.at("NAME_N_CLASSES - 2")
+        self.lines += [
+            f"float outside[NAME_N_CLASSES] = {{{first}}};",
+            f"outside[NAME_N_CLASSES - 1] = -{last};",
+            "for (int c = 1; c < NAME_N_CLASSES - 1; ++c)",
+            f"    outside[c] = -{above.at('c - 1')} > {above.at('c')} ? -{above.at('c - 1')} : {above.at('c')};",
+        ]
+        return Values(lambda c: f"outside[{c}]", "NAME_N_CLASSES")
+
+    def at_most(self, values: Values, most: float) -> Values:
+        """1 where a number is no greater, else 0."""
+        return Values(lambda c: f"{values.at(c)} <= {number(most, self.dtype)}", values.n)
+
+    def widened(self, numbers: Values, n: int, half: float, least: float) -> Values:
+        """Where an interval about the first and the last number begins, at ``least`` or above, and ends."""
+        width, first, last = number(half, self.dtype), numbers.at("0"), numbers.at(str(n - 1))
+        self.lines.append(f"float ends[2] = {{{first} - {width}, {last} + {width}}};")
+        if np.isfinite(least):
+            self.lines.append(f"if (ends[0] < {number(least, self.dtype)}) ends[0] = {number(least, self.dtype)};")
+        return Values(lambda c: f"ends[{c}]", "2")
+
     def coupled(self, log_odds: Values, n_classes: int) -> Values:
         """p_i ∝ 1 / (1 + Σ_j e^{−z_ij}), the sums over their greatest terms."""
         log2_e = number(LOG2_E, self.dtype)

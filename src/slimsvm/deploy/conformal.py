@@ -28,6 +28,34 @@ def bound(ascending: Array, alpha: Fraction) -> float:
     return float(ascending[place - 1]) if place <= len(ascending) else np.inf
 
 
+def bound_for_export(model: Any, alpha: Any) -> float | None:
+    """The bound for an alpha that a form has which has no rows held out; None where there is no alpha.
+
+    Parameters
+    ----------
+    model : PlainModel
+    alpha : float or None
+
+    Raises
+    ------
+    ValueError
+        The model has neither sets nor intervals, or too few rows were held out for alpha.
+    """
+    if alpha is None:
+        return None
+    share, held = check_alpha(alpha), model.nonconformity
+    if held is None or model.kind == "one class":
+        kind = "a fit without calibration_size" if held is None else "p-values, which load_predictor and JSON have"
+        raise ValueError(f"alpha={alpha!r} is that of sets of classes or of intervals, found {kind}")
+    found = bound(held, share)
+    if not np.isfinite(found):
+        raise ValueError(
+            f"alpha={alpha!r} needs {math.ceil(1 / share) - 1:,} rows held out, found {np.isfinite(held).sum():,}: "
+            "sets would have all classes, and intervals no end"
+        )
+    return found
+
+
 def sets_of(misfit: Array, ascending: Array, codes: Array | None, alpha: Any) -> Array:
     """Whether each class fits no worse than the bound, or, where rows have ``codes``, than that of its own rows."""
     share = check_alpha(alpha)

@@ -157,9 +157,23 @@ class Decision:
         """Probabilities (n, n_classes) of the classes, or (n, n_labels) that a row has the labels."""
         raise ValueError("probabilities are those of a calibrated classifier")
 
-    def misfit(self, scores: Array) -> Array:
-        """How badly each class fits, (n, n_classes); scores of ordered classes are less each threshold."""
+    def margins(self, scores: Any) -> Any:
+        """Scores as `misfit` takes them."""
+        return scores
+
+    def misfit(self, margins: Any) -> Any:
+        """How badly each class fits, (n, n_classes)."""
         raise ValueError("misfits are those of classes")
+
+    least = -np.inf  # no number that is predicted is below
+
+    def numbers(self, scores: Any) -> Any:
+        """The numbers that are predicted, (n, n_values)."""
+        return scores
+
+    def interval(self, scores: Any, half: float) -> Any:
+        """Where an interval begins and ends that is wider than the prediction by ``half`` on both sides, (n, 2)."""
+        return self.f.widened(self.numbers(scores), self.n_values, half, self.least)
 
 
 class Counts(Decision):
@@ -172,8 +186,14 @@ class Counts(Decision):
 
     def codes(self, scores: Any) -> Any:
         """Numbers, (n,) of one target or (n, n_outputs) of several."""
-        found = self.f.exponential(scores)
+        found = self.numbers(scores)
         return self.f.column(found) if self.is_single else found
+
+    least = 0.0
+
+    def numbers(self, scores: Any) -> Any:
+        """The exponentials."""
+        return self.f.exponential(scores)
 
 
 class Targets(Decision):
@@ -193,6 +213,10 @@ class Quantiles(Decision):
 
     def codes(self, scores: Any) -> Any:
         """The scores of every row in rising order."""
+        return self.numbers(scores)
+
+    def numbers(self, scores: Any) -> Any:
+        """The same."""
         return self.f.sorted(scores, self.n_values)
 
 
@@ -210,9 +234,9 @@ class Binary(Decision):
     def _log_odds(self, scores: Any) -> Any:
         return self.f.log_odds(scores, self.model.calibration, keeps_sign=not self.by_probability)
 
-    def misfit(self, scores: Array) -> Array:
+    def misfit(self, margins: Any) -> Any:
         """How far the score is on the wrong side."""
-        return np.column_stack([scores[:, 0], -scores[:, 0]])
+        return self.f.either_sign(margins)
 
 
 class Classes(Decision):
@@ -240,10 +264,9 @@ class Classes(Decision):
         log_odds = self.f.log_odds(self.pair_scores(scores), self.model.calibration, keeps_sign=False)
         return self.f.coupled(log_odds, self.n_classes)
 
-    def misfit(self, scores: Array) -> Array:
+    def misfit(self, margins: Any) -> Any:
         """The probability of the others."""
-        found: Array = 1.0 - self.probabilities(scores)
-        return found
+        return self.f.others(self.probabilities(margins))
 
 
 class Pairs(Classes):
@@ -337,10 +360,13 @@ class Ordinal(Decision):
         log_odds = self.f.log_odds(above, self.model.calibration, keeps_sign=self.n_classes == 2)
         return self.f.between(self.f.logistic(log_odds), self.n_classes)
 
-    def misfit(self, scores: Array) -> Array:
+    def margins(self, scores: Any) -> Any:
+        """The score less each threshold, in rising order."""
+        return self.f.less(scores, np.sort(self.model.plain))
+
+    def misfit(self, margins: Any) -> Any:
         """How far the score is outside of the class's thresholds: sets have no gaps so."""
-        none = np.full((len(scores), 1), -np.inf)
-        return np.maximum(np.hstack([none, -scores]), np.hstack([scores, none]))
+        return self.f.outside(margins, self.n_classes)
 
 
 DECISIONS: dict[str, type[Decision]] = {
@@ -468,6 +494,19 @@ class OfArrays:
         """Differences of 1, the columns and 0."""
         n = len(above)
         return np.maximum(-np.diff(np.column_stack([np.ones(n), above, np.zeros(n)]), axis=1), 0.0)
+
+    def either_sign(self, scores: Array) -> Array:
+        """Two columns, of one and of it with the other sign."""
+        return np.column_stack([scores[:, 0], -scores[:, 0]])
+
+    def others(self, probabilities: Array) -> Array:
+        """What is left to 1."""
+        return 1.0 - probabilities
+
+    def outside(self, above: Array, n_classes: int) -> Array:
+        """The greater of how far a class's lower threshold is above the score, and its upper one below it."""
+        none = np.full((len(above), 1), -np.inf)
+        return np.maximum(np.hstack([none, -above]), np.hstack([above, none]))
 
     def differences(self, scores: Array, n_classes: int) -> Array:
         """A column for each pair of classes."""

@@ -43,6 +43,10 @@ def json_parts(model: PlainModel) -> dict[str, Any]:
         parts["thresholds"] = model.plain.tolist()
     if model.calibration is not None:
         parts["calibration"] = model.calibration.tolist()
+    if model.nonconformity is not None:
+        parts["nonconformity"] = _finite(model.nonconformity)
+        if model.classes is not None:
+            parts["nonconformity_classes"] = model.nonconformity_classes.tolist()
     if model.kind == "sequences":
         k, plain = model.n_outputs, model.plain
         parts |= {"transitions": plain[: k * k].reshape(k, k).tolist(), "start": plain[k * k : k * k + k].tolist(),

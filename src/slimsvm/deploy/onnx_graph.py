@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from slimsvm.deploy.conformal import bound_for_export
 from slimsvm.deploy.decisions import DECISIONS, LEAST_SHARE, NUMBERS, are_lines
 from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
@@ -43,7 +44,7 @@ Array = np.ndarray
 OPSET, IR_VERSION = 13, 7
 
 
-def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
+def write_onnx(model: PlainModel, path: Any, dtype: str = "auto", alpha: Any = None) -> str:
     """Write a model as an ONNX file; say in a sentence what was written.
 
     Parameters
@@ -53,13 +54,16 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
     dtype : {"auto", "float32", "float64"}, default="auto"
         Type of rows, of what is computed and of scores; "auto" is the cheapest mixture of both that is right for the
         model.
+    alpha : float or None, default=None
+        That of the sets of classes ("set") or the intervals ("interval") that are among the outputs; None: none are.
 
     Raises
     ------
     ImportError
         The package onnx is not installed.
     ValueError
-        The model labels sequences, there is no such dtype, float32 cannot hold its rows, or int64 its labels.
+        The model labels sequences, there is no such dtype, float32 cannot hold its rows, or int64 its labels, or the
+        model has no sets or intervals for this alpha.
     """
     check_rows(model)
     if dtype not in ("auto", *ONE_TYPE):
@@ -73,7 +77,7 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto") -> str:
     rows = rows_type(model) if dtype == "auto" else np.dtype(dtype).type
     numbers = ONE_TYPE[dtype] if dtype in ONE_TYPE else numbers_for(model, rows)
     graph = Graph(numbers, rows)
-    outputs = add_prediction(graph, model, "X", rows)
+    outputs = add_prediction(graph, model, "X", rows, bound_for_export(model, alpha))
     proto = graph.finished(model, outputs)
     onnx.checker.check_model(proto, full_check=True)
     data = proto.SerializeToString()
@@ -93,10 +97,10 @@ def check_rows(model: PlainModel) -> None:
 
 
 def add_prediction(
-    graph: Graph, model: PlainModel, rows: str, rows_type: Any = np.float32
+    graph: Graph, model: PlainModel, rows: str, rows_type: Any = np.float32, bound: float | None = None
 ) -> dict[str, tuple[Any, list]]:
     """Add the outputs of rows of a type, None for any; their types and shapes by name: "prediction", "scores" of
-    decisions, "probabilities" of a calibrated model.
+    decisions, "probabilities" of a calibrated model; with a bound of misfits "set" or "interval".
     """
     scores = ""
     for part, numbers in parts_of(model, graph.types):
@@ -104,7 +108,9 @@ def add_prediction(
         given = rows if rows_type == numbers.distances else own.cast(rows, numbers.distances)
         added = _sums(own, part, _kernel_values(own, part, _scaled(own, part, given)))
         scores = graph.op("Add", scores, added) if scores else added
-    return _outputs(graph, model, scores if graph.numbers == np.float64 else graph.cast(scores, graph.numbers))
+    scores = scores if graph.numbers == np.float64 else graph.cast(scores, graph.numbers)
+    outputs = _outputs(graph, model, scores)
+    return outputs if bound is None else outputs | _guaranteed(graph, model, scores, bound)
 
 
 class Graph:
@@ -361,6 +367,17 @@ def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[An
     return outputs
 
 
+def _guaranteed(graph: Graph, model: PlainModel, scores: str, bound: float) -> dict[str, tuple[Any, list]]:
+    """Add the output of sets, or of intervals; its type and shape."""
+    rule, found = DECISIONS[model.kind](model, NODES), Node(graph, scores, graph.numbers)
+    if model.classes is None:
+        graph.op("Cast", rule.interval(found, bound).name, to=graph.type_of(graph.results), named="interval")
+        return {"interval": (graph.results, ["n", 2])}
+    misfit = rule.misfit(rule.margins(found))
+    graph.op("Identity", misfit.op("LessOrEqual", misfit, bound).name, named="set")
+    return {"set": (np.bool_, ["n", rule.n_classes])}
+
+
 def _plain_labels(labels: Array) -> Array:
     """The labels in a type that ONNX has: strings as objects, truth values as they are, other numbers of 64 bits."""
     if labels.dtype.kind in "iu":
@@ -386,6 +403,10 @@ NODES: Any = SimpleNamespace(
     ),
     greatest=lambda values: values.op("ArgMax", values, axis=1, keepdims=0),
     running_sums=lambda values, k: values.op("MatMul", values, np.triu(np.ones((k - 1, k)), 1)),
+    either_sign=lambda scores: scores.op("Concat", scores, -scores, axis=1),
+    others=lambda probabilities: 1.0 - probabilities,
+    outside=lambda above, k: _outside(above, k),
+    widened=lambda numbers, n, half, least: _widened(numbers, n, half, least),
     differences=lambda scores, k: scores.op("MatMul", scores, np.subtract(*_pairs(k)).T),
     votes=lambda is_first, k: is_first.op("MatMul", is_first, np.subtract(*_pairs(k))) + _pairs(k)[1].sum(axis=0),
     pair_sums=lambda scores, k: scores.op("MatMul", scores, np.subtract(*_pairs(k))),
@@ -397,6 +418,20 @@ NODES: Any = SimpleNamespace(
         "Max", above.op("MatMul", above, np.eye(k - 1, k, 1) - np.eye(k - 1, k)) + np.eye(1, k), 0.0
     ),
 )
+
+
+def _outside(above: Node, k: int) -> Node:
+    """`OfArrays.outside`: of the first class and the last there is one threshold."""
+    lower, upper = np.arange(-1, k - 1).clip(0), np.arange(k).clip(max=k - 2)
+    signs = np.where(np.arange(k) == 0, 1.0, -1.0), np.where(np.arange(k) == k - 1, -1.0, 1.0)
+    below, beyond = (above.op("Gather", above, at, axis=1) * sign for at, sign in zip((lower, upper), signs))
+    return above.op("Max", below, beyond)
+
+
+def _widened(numbers: Node, n: int, half: float, least: float) -> Node:
+    """Where an interval about the first and the last number begins, at ``least`` or above, and ends."""
+    ends = numbers.op("Gather", numbers, np.array([0, n - 1]), axis=1) + np.array([-half, half])
+    return ends.op("Max", ends, np.array([least, -np.inf])) if np.isfinite(least) else ends
 
 
 def _sorted(scores: Node, n: int) -> Node:

@@ -221,8 +221,8 @@ class SetPredictor(ScoringPredictor):
         bool ndarray of shape (n_samples, n_classes)
         """
         check_alpha(alpha)
-        scores, model = self._scores(X), self._model
-        misfit = self._decision.misfit(scores - np.sort(model.plain) if model.kind == "ordinal" else scores)
+        model, rule = self._model, self._decision
+        misfit = rule.misfit(rule.margins(self._scores(X)))
         return sets_of(
             misfit, nonconformity_of(model), model.nonconformity_classes if class_conditional else None, alpha
         )

@@ -107,7 +107,9 @@ def write_table_json(model: TableModel, path: Any) -> str:
     return f"{path}: JSON, {len(columns)} columns, {len(machines)} machines, {len(text):,} bytes"
 
 
-def write_table_c(model: TableModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None) -> str:
+def write_table_c(
+    model: TableModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None, alpha: Any = None
+) -> str:
     """Write a C99 header of one machine and of the encoders of its columns; say what was written.
 
     Parameters
@@ -117,7 +119,7 @@ def write_table_c(model: TableModel, path: Any, name: str | None = None, dtype: 
     name : str or None, default=None
         As `slimsvm.deploy.c_header.write_c` has it.
     dtype : {"auto", "float32", "float64"}, default="auto"
-    rows : None
+    rows, alpha : None
 
     Raises
     ------
@@ -133,6 +135,8 @@ def write_table_c(model: TableModel, path: Any, name: str | None = None, dtype: 
             raise ValueError(f"a C header encodes numbers and levels, found column {encoder.name!r}: {encoder.told()}")
     if dtype == "int16" or rows is not None:
         raise ValueError("the header of a table is in float32 or float64, and takes no rows to measure on")
+    if alpha is not None:
+        raise ValueError(f"alpha={alpha!r}: the header of a table has no sets or intervals; load_predictor has them")
     name = re.sub(r"\W", "_", Path(path).stem.lower(), flags=re.A) if name is None else name
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
         raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")

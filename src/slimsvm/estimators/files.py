@@ -131,8 +131,8 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     path
     to : {"c", "onnx", "wasm", "json"}
     **options
-        Options of the form: ``name``, ``dtype`` and ``rows`` of a C header, ``dtype`` of an ONNX graph. See ``to_c``
-        and the others.
+        Options of the form: ``name``, ``dtype``, ``rows`` and ``alpha`` of a C header, ``dtype`` and ``alpha`` of an
+        ONNX graph. See ``to_c`` and the others.
 
     Raises
     ------

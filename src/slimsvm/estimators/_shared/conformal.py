@@ -244,8 +244,8 @@ class PredictsSets(Conformal):
         """
         check_alpha(alpha)
         self._check_conformed()
-        scores, thresholds = self._scores(X), self.model_.plain
-        misfit = self._decision().misfit(scores - np.sort(thresholds) if len(thresholds) else scores)
+        rule = self._decision()
+        misfit = rule.misfit(rule.margins(self._scores(X)))
         codes = self.nonconformity_classes_ if class_conditional else None
         return sets_of(misfit, self.nonconformity_, codes, alpha)
 

@@ -292,7 +292,7 @@ class Fitted:
         save(self, path)
 
     @described(WRITING)
-    def to_c(self, path, name=None, dtype="auto", rows=None) -> None:
+    def to_c(self, path, name=None, dtype="auto", rows=None, alpha=None) -> None:
         """Write the fitted model as one C99 header: no allocation, no library; docs/deploy/c.md shows its use.
 
         Parameters
@@ -307,6 +307,9 @@ class Fitted:
             scores is measured and written into the header.
         rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
             Rows that this is measured on; None takes some near the vectors.
+        alpha : float or None, default=None
+            After a fit with ``calibration_size`` that of sets of classes, or of intervals, for which the header has a
+            function, too; None: it has none.
 
         Raises
         ------
@@ -315,10 +318,10 @@ class Fitted:
             A header has no such kernel or no such labels: matrices of kernel values, sequences, ``break_ties``; other
             kernels in fixed point.
         """
-        self._export("c", path, name=name, dtype=dtype, rows=rows)
+        self._export("c", path, name=name, dtype=dtype, rows=rows, alpha=alpha)
 
     @described(WRITING)
-    def to_onnx(self, path, dtype="auto") -> None:
+    def to_onnx(self, path, dtype="auto", alpha=None) -> None:
         """Write the fitted model as an ONNX graph of standard operators; docs/deploy/onnx.md shows its use.
 
         Parameters
@@ -328,6 +331,9 @@ class Fitted:
             Type of rows and of what is computed. "auto" is float32 with as much float64 as gets scores right to 5e-6 of
             the largest one; rows are float64 where float32 does not hold their digits. Where coefficients cancel,
             float32 is up to four times as fast, and scores are off by 1e-5 and more of the largest.
+        alpha : float or None, default=None
+            After a fit with ``calibration_size`` that of the graph's output "set" of classes, or "interval"; None: it
+            has none.
 
         Raises
         ------
@@ -338,7 +344,7 @@ class Fitted:
             The model labels sequences, or by a task in Python; there is no such dtype; or float32 cannot hold the rows,
             or int64 the labels.
         """
-        self._export("onnx", path, dtype=dtype)
+        self._export("onnx", path, dtype=dtype, alpha=alpha)
 
     @described(WRITING)
     def to_wasm(self, path) -> None:
