@@ -1,4 +1,4 @@
-"""The demonstration: slimsvm beside scikit-learn's SVC on a few data sets, in one or two minutes.
+"""A first look: slimsvm beside scikit-learn's SVC on a few data sets, in one or two minutes.
 
 Checkerboards and scikit-learn's handwritten digits need no file. Benchmark sets are added if their files are found
 (`slimsvm datasets` lists them). Prints a table and writes a plot.
