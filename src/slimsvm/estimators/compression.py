@@ -77,7 +77,7 @@ def compress(
     Parameters
     ----------
     model : KernelExpansion, or a fitted estimator
-        A model of slimsvm, or scikit-learn's `SVC` or `SVR` with kernel "rbf", "poly", "linear" or "sigmoid".
+        A model of slimsvm, or scikit-learn's ``SVC`` or ``SVR`` with kernel "rbf", "poly", "linear" or "sigmoid".
     max_basis : int, default=100
         Largest number of vectors of the new model. A model that has no more is returned unchanged, except that equal
         vectors are merged.
@@ -100,9 +100,9 @@ def compress(
     -------
     smaller : the same kind as ``model``
         A KernelExpansion for a KernelExpansion; a fitted estimator of the same class for one of slimsvm. For
-        scikit-learn's `SVC` and `SVR` it is a fitted `slimsvm.SVC` or `slimsvm.SVR` with ``solver="exact"``, in which
-        the functions of all pairs of classes share one basis. Estimators have the report as ``compression_``; their
-        ``status_`` is "compressed", and their ``objective_`` is NaN because y is not known.
+        scikit-learn's ``SVC`` and ``SVR`` it is a fitted `slimsvm.SVC` or `slimsvm.SVR` with ``solver="exact"``,
+        in which the functions of all pairs of classes share one basis. Estimators have the report as ``compression_``;
+        their ``status_`` is "compressed", and their ``objective_`` is NaN because y is not known.
     report : Compression
         If ``return_report``.
 

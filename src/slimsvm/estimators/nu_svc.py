@@ -31,7 +31,7 @@ class NuSVC(SVC):
     coef0, shrinking, probability, tol, cache_size
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class. "balanced" gives every class the same total weight, so that
-        any ν is feasible. (scikit-learn's `NuSVC` ignores ``class_weight``.)
+        any ν is feasible. (scikit-learn's ``NuSVC`` ignores ``class_weight``.)
     verbose, max_iter
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Columns of the decision values for more than two classes: one per class, or one per pair of classes.

@@ -52,7 +52,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     tol
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class. "balanced" gives every class the same total weight
-        (scikit-learn's `SVC` counts rows and ignores their weights).
+        (scikit-learn's ``SVC`` counts rows and ignores their weights).
     verbose, max_iter
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Columns of the decision values for more than two classes: one per class, or one per pair of classes.
