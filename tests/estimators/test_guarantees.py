@@ -13,12 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import slimsvm
-from slimsvm import BSCA, SVC, SVR, Blocks, CrossTrainedSVC, Exact, GridSearchSVC, OneClassSVM, OrdinalSVC, Refine
+from slimsvm import (
+    BSCA,
+    SVC,
+    SVR,
+    Blocks,
+    CrossTrainedSVC,
+    Exact,
+    GridSearchSVC,
+    GridSearchSVR,
+    OneClassSVM,
+    OrdinalSVC,
+    Refine,
+)
 from slimsvm.core.clock import OutOfTimeError
 from slimsvm.deploy.conformal import bound, check_alpha
 from slimsvm.estimators._shared import conformal
@@ -488,7 +500,9 @@ def test_many_rows_leave_a_small_file(tmp_path):
 def test_a_search_passes_it_on():
     grid = {"C": [0.1, 1.0, 10.0]}
     ours = GridSearchSVC(SVC(calibration_size=0.25), grid, cv=3).fit(X, THREE)
-    theirs = GridSearchCV(SVC(calibration_size=0.25), grid, cv=3).fit(X, THREE)
+    held = ours.best_estimator_.calibration_indices_
+    folds = [[np.setdiff1d(part, held) for part in fold] for fold in StratifiedKFold(3).split(X, THREE)]
+    theirs = GridSearchCV(SVC(calibration_size=0.25), grid, cv=folds).fit(X, THREE)
     np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
     best = ours.best_estimator_
     assert best.guarantee_ == "1 - alpha"
@@ -615,3 +629,36 @@ def test_a_file_that_contradicts_itself(tmp_path):
         other.save(tmp_path / "m.slim")
         with pytest.raises(slimsvm.ModelFileError):
             slimsvm.load(tmp_path / "m.slim")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("Search", [GridSearchSVC, GridSearchSVR])
+def test_searches_choose_by_other_rows(Search, weighted, monkeypatch):
+    """Rows held out may have any features and labels: the search and the model are the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + rng.normal(size=120)
+    y = (y > 0).astype(int) if Search is GridSearchSVC else y
+    weights = {"sample_weight": np.where(np.arange(120) % 10 == 0, 0.0, 1.0)} if weighted else {}
+    machine = (SVC if Search is GridSearchSVC else SVR)(calibration_size=0.25)
+    # Of the same folds, whatever the labels are.
+    folds = [(np.flatnonzero(np.arange(120) % 3 != k), np.flatnonzero(np.arange(120) % 3 == k)) for k in range(3)]
+    first = Search(machine, cv=folds).fit(X, y, **weights)
+    held = first.best_estimator_.calibration_indices_
+    other, labels = X.copy(), y.copy()
+    other[held], labels[held] = 5.0 * X[held] + 1.0, y[held][::-1]
+    again = Search(machine, cv=folds).fit(other, labels, **weights)
+    assert first.best_estimator_.guarantee_ == "1 - alpha"
+    assert first.cv_results_["params"] == again.cv_results_["params"]
+    np.testing.assert_array_equal(first.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(first.best_estimator_.basis_coef_, again.best_estimator_.basis_coef_)
+
+
+def test_a_search_over_what_is_held_out_promises_nothing():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    search = GridSearchSVC(SVC(calibration_size=0.2), {"random_state": [1, 2]}, cv=3).fit(X, y)
+    assert search.best_estimator_.guarantee_ == "none"
+    one = GridSearchSVC(SVC(calibration_size=0.2, random_state=1), {"C": [1.0]}, cv=LeaveOneOut()).fit(X, y)
+    assert one.best_estimator_.guarantee_ == "1 - alpha"
+    assert one.n_splits_ == 48

@@ -16,11 +16,12 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.model_selection._search import _MultimetricScorer, _search_estimator_has
 from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
-from sklearn.utils import indexable
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from slimsvm.estimators._shared.around_fit import afresh
+from slimsvm.estimators._shared.conformal import NONE, hold_out, rows_held
 from slimsvm.estimators._shared.cross_validation import CrossValidation, SearchSettings
 from slimsvm.estimators._shared.gamma_scale import typical_gamma
 from slimsvm.estimators._shared.input_checks import check_C, check_positive, check_sample_weight, is_chosen
@@ -132,8 +133,15 @@ class GridSearch(GridSearchCV):
         params = _check_method_params(X, params=params)
         routed = search._get_routed_params_for_fit(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(template))
-        splits = list(cv.split(X, y, **routed.splitter.split))
-        candidates = list(ParameterGrid(self._grid(X, y)))
+        splits, held = list(cv.split(X, y, **routed.splitter.split)), self._held_out(y, params.get("sample_weight"))
+        seen = X, y
+        if len(held):
+            splits = [
+                part for part in (tuple(np.setdiff1d(p, held) for p in split) for split in splits) if len(part[1])
+            ]
+            kept = np.setdiff1d(np.arange(len(y)), held)
+            seen = _safe_indexing(X, kept), _safe_indexing(y, kept)
+        candidates = list(ParameterGrid(self._grid(*seen)))
         self._check(candidates)
         out = CrossValidation(
             template,
@@ -170,6 +178,9 @@ class GridSearch(GridSearchCV):
             begun = time.perf_counter()
             best = clone(template).set_params(**clone(self.best_params_, safe=False))
             self.best_estimator_ = best.fit(X, y, **routed.estimator.fit)
+            is_seen = np.isin(getattr(best, "calibration_indices_", []), np.concatenate([p for s in splits for p in s]))
+            if len(candidates) > 1 and is_seen.any():
+                best.guarantee_ = NONE
             self.refit_time_ = time.perf_counter() - begun
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
@@ -195,8 +206,18 @@ class GridSearch(GridSearchCV):
                 warnings.filterwarnings("ignore", "One or more of the .* scores are non-finite", UserWarning)
             return self._format_results(candidates, self.n_splits_, out)
 
+    def _held_out(self, y: Any, sample_weight: Any) -> Any:
+        """Positions that ``calibration_size`` of the template will hold out of the last fit: no candidate sees them."""
+        template, weights = self._template, check_sample_weight(sample_weight, len(y), negative_is_zero=True)
+        rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
+        count = rows_held(template.calibration_size, len(rows))
+        if count is None:
+            return rows[:0]
+        labels = np.asarray(y)[rows] if is_classifier(template) else None
+        return rows[hold_out(count, len(rows), labels, template.random_state)[1]]
+
     def _grid(self, X: Any, y: Any) -> Any:
-        """The grid that ``param_grid`` stands for."""
+        """The grid that ``param_grid`` stands for, of rows that are not held out."""
         if self.param_grid is not None:
             return self.param_grid
         scale = typical_gamma(clone(self._template)._check_X(X, reset=True), None)
@@ -295,7 +316,9 @@ class GridSearchSVC(GridSearch):
         The keys of `GridSearchCV`: ``params``, ``param_C``, ``split0_test_score``, ``mean_test_score``,
         ``rank_test_score``, ``mean_fit_time``, ...
     best_estimator_ : SVC
-        Fitted on all rows.
+        Fitted on all rows. Those that ``calibration_size`` of ``estimator`` holds out of that fit are in no fold: sets
+        keep their guarantee. Where the grid names ``calibration_size`` or ``random_state``, and rows held out were in
+        folds, ``guarantee_`` is "none".
     best_score_, best_params_, best_index_
         Those of the candidate with the highest mean score; the first of equal ones.
     scorer_, n_splits_, refit_time_, multimetric_
