@@ -3,7 +3,7 @@
 Layout, integers little-endian:
 
     magic             8 bytes  "slimsvm" and a line feed
-    format version    uint32   1, or 2 where rows are scaled before the kernel sees them (docs/model_files.md)
+    format version    uint32   1, 2 where rows are scaled first, 3 where they are encoded first (docs/model_files.md)
     SHA-256          32 bytes  of everything that follows
     file size         uint64   bytes in all
     header length     uint64
@@ -27,7 +27,7 @@ import numpy as np
 from slimsvm.whole_file import write_whole
 
 MAGIC = b"slimsvm\n"
-VERSIONS = 1, 2
+VERSIONS = 1, 2, 3
 
 _BEFORE_HASH = struct.Struct("<8sI32s")
 _AFTER_HASH = struct.Struct("<QQ")
@@ -54,8 +54,8 @@ def write_model(
         JSON values: dicts with str keys, lists, str, int, finite float, bool, None.
     arrays : dict of str to ndarray
         Integers, floats up to 64 bits, booleans, fixed-width strings; any shape, order and byte order.
-    version : {1, 2}, default=1
-        2: readers of version 1 alone shall refuse the file, since they would misread what it says.
+    version : {1, 2, 3}, default=1
+        Readers of earlier versions alone shall refuse the file, since they would misread what it says.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def read_model(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.nd
         _, version, digest = _BEFORE_HASH.unpack_from(start)
         size, header_length = _AFTER_HASH.unpack_from(start, _BEFORE_HASH.size)
         if version not in VERSIONS:
-            known = " and ".join(map(str, VERSIONS))
+            known = " and ".join(", ".join(map(str, VERSIONS)).rsplit(", ", 1))
             raise ModelFileError(f"{path} has format version {version}; this version of slimsvm reads {known}")
         found = os.fstat(file.fileno()).st_size
         if found != size:

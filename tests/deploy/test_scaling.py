@@ -17,7 +17,7 @@ from deploy.test_c_header import run_header
 from deploy.test_onnx import run
 from slimsvm import modelfile
 from slimsvm.deploy.plain_model import read_plain_model
-from slimsvm.estimators._shared.saving import SCALERS, scaling_of
+from slimsvm.estimators._shared.pipeline_steps import SCALERS, scaling_of
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 # Each scaler by itself, in ways that need other attributes, and one behind the other.

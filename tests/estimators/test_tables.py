@@ -378,6 +378,7 @@ def test_a_small_one_has_few_vectors(n_classes, tmp_path):
     assert machine.model.n_basis <= 30
     assert machine.weight == 1.0
     assert small.score(frame[400:], y[400:]) > 0.9
+    assert [len(encoder.values) for encoder in small.encoding_.encoders[:2]] == [32, 32]
     small.save(tmp_path / "small.slim")
     np.testing.assert_array_equal(
         slimsvm.load(tmp_path / "small.slim").predict_proba(frame), small.predict_proba(frame)
@@ -414,6 +415,34 @@ def test_sets_and_intervals_miss_about_alpha(classifier, regressor, preset, tmp_
     classifier.save(tmp_path / "m.slim")
     np.testing.assert_array_equal(slimsvm.load(tmp_path / "m.slim").predict_set(NEW), classifier.predict_set(NEW))
     assert len(classifier.nonconformity_) <= 199
+
+
+@pytest.mark.parametrize("preset", ["accurate", "small"])
+def test_sets_by_class_miss_rare_classes_no_more_often(preset, tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(900, 2)), np.repeat(["common", "rare"], [800, 100])
+    x[y == "rare"] += 1.2
+    train = np.arange(900) % 2 == 0
+    clf = TableClassifier(preset=preset, max_basis=20, n_jobs=1).fit(x[train], y[train])
+    is_rare = y[~train] == "rare"
+    misses = [1 - clf.predict_set(x[~train], 0.1, class_conditional=by)[is_rare, 1].mean() for by in (False, True)]
+    assert misses[0] > 0.3 > misses[1] + 0.05
+    assert [len(own) <= 99 for own in clf.nonconformity_of_classes_] == [True, True]
+    clf.save(tmp_path / "m.slim")
+    expected = clf.predict_set(x[~train], 0.1, class_conditional=True)
+    for read in (slimsvm.load, slimsvm.load_predictor):
+        found = read(tmp_path / "m.slim").predict_set(x[~train], 0.1, class_conditional=True)
+        assert (found != expected).mean() < 0.01
+    few = TableClassifier(preset=preset, n_jobs=1).fit(x[[0, 1, 899]], y[[0, 1, 899]])
+    assert few.predict_set(x[:3], 0.1, class_conditional=True).all()
+
+
+def test_a_predictor_has_intervals(regressor, tmp_path):
+    regressor.save(tmp_path / "m.slim")
+    predictor = slimsvm.load_predictor(tmp_path / "m.slim")
+    np.testing.assert_allclose(predictor.predict_interval(NEW, 0.2), regressor.predict_interval(NEW, 0.2), atol=1e-3)
+    with pytest.raises(AttributeError, match="numbers has no prob"):
+        predictor.predict_set(NEW)
 
 
 def test_so_many_misfits_that_any_hundredth_is_exact():

@@ -148,6 +148,62 @@ def test_texts_of_dates_are_times_whatever_their_zone():
     assert isinstance(learned({"x": ["2020-13-40", "2020-01-01"] * 9})[0].encoders[0], Levels)
 
 
+@pytest.mark.parametrize(
+    ("texts", "order"),
+    [
+        (["27.11.2026", "3.1.2026 10:30", None], "day.month.year"),
+        (["11/27/2026", "1/3/2026 10:30 AM"], "month/day/year"),
+        (["27/11/2026", "03/01/2026 10:30"], "day/month/year"),
+        (["2026/11/27", "2026/1/3 10:30"], "year/month/day"),
+        (["27 Nov 2026", "3 January 2026 10:30"], "day month year"),
+        (["27-Nov-2026", "3-jan-2026 10:30"], "day month year"),
+        (["Nov. 27, 2026", "January 3, 2026, 10:30"], "month day, year"),
+    ],
+)
+def test_dates_may_be_written_in_other_orders(texts, order):
+    encoding, features = learned({"x": texts * 10})
+    assert encoding.encoders[0].order == order
+    assert order in encoding.told()[0]
+    in_iso = [None if text is None else iso for text, iso in zip(texts, ["2026-11-27", "2026-01-03 10:30", None])]
+    np.testing.assert_array_equal(features, learned({"x": in_iso * 10})[1])
+    np.testing.assert_array_equal(encoding.features(table_of({"x": in_iso * 10})), features)
+    with pytest.raises(ValueError, match="column 'x' had times when the model was fitted, and has 'tomorrow' now"):
+        encoding.features(table_of({"x": [texts[0], "tomorrow"]}))
+    arrays = {}
+    assert TableEncoding.unpack(encoding.pack(arrays), arrays).encoders[0].order == order
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["1/2/2026", "3/4/2026"],  # of March or of April
+        ["27.11.2026", "2026-11-27"],
+        ["31.2.2026", "27.11.2026"],
+        ["11/27/2026", "27/11/2026"],
+        ["27 Nob 2026", "27 Nov 2026"],
+        ["1/30/2026 13:00 PM", "1/30/2026 11:00 PM"],
+    ],
+)
+def test_texts_that_are_no_dates_for_sure_are_levels(texts):
+    assert isinstance(learned({"x": texts * 9})[0].encoders[0], Levels)
+
+
+@pytest.mark.parametrize(
+    "write",
+    ["{:.1f}%".format, "{:.1f} %".format, lambda x: f"{x:.1f} €".replace(".", ","), "£{:.1f}".format,
+     lambda x: f"{'-' if x < 0 else ''}${abs(x):,.1f}", lambda x: f"$ {x:.1f}"],
+)  # fmt: skip
+def test_numbers_may_have_a_sign_of_percent_or_a_currency(write):
+    numbers = (100 * NUMBERS).round(1)
+    encoding, features = learned({"x": list(map(write, numbers))})
+    np.testing.assert_array_equal(features, learned({"x": numbers})[1])
+    np.testing.assert_array_equal(encoding.features(table_of({"x": numbers})), features)
+
+
+def test_numbers_with_several_signs_are_levels():
+    assert isinstance(learned({"x": ["5 €", "5 $", "5%"] * 9})[0].encoders[0], Levels)
+
+
 def test_columns_that_say_nothing_are_left_out():
     n = 40
     columns = {

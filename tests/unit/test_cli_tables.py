@@ -1,5 +1,6 @@
 """``slimsvm train --task table``: a CSV file with texts, dates and gaps, from the command line to probabilities."""
 
+import gzip
 import json
 import os
 import threading
@@ -9,7 +10,7 @@ import pytest
 
 import slimsvm
 from slimsvm.cli import build_parser, main
-from slimsvm.cli.tables import is_table, read_csv
+from slimsvm.cli.tables import is_table, labels_of, read_csv
 
 
 def run(capsys, *argv):
@@ -189,3 +190,94 @@ def test_files_that_are_no_tables_are_refused(capsys, tmp_path, text, message):
     (tmp_path / "bad.csv").write_text(text)
     code, _, err = run(capsys, "train", tmp_path / "bad.csv", tmp_path / "m.slim", "--task", "table")
     assert (code, message in err) == (1, True), err
+
+
+HEAD, ROWS = ["size", "kind", "label"], [[f"{k * k % 17}.5", "uv"[k % 2], "yes" if k % 3 else "no"] for k in range(40)]
+
+
+def written(tmp_path, names=HEAD, rows=ROWS, separator=",", name="data.csv", start="", encoding="utf-8"):
+    text = start + "".join(separator.join(row) + "\n" for row in [names, *rows])
+    path = tmp_path / name
+    path.write_bytes((gzip.compress if name.endswith(".gz") else bytes)(text.encode(encoding)))
+    return path
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"encoding": "utf-8-sig"},
+        {"separator": ";", "rows": [[row[0].replace(".", ","), *row[1:]] for row in ROWS]},
+        {"separator": "\t"},
+        {"start": "sep=;\n", "separator": ";"},
+        {"name": "data.csv.gz"},
+    ],
+)
+def test_files_as_programs_write_them_hold_the_same(tmp_path, form):
+    columns = read_csv(str(written(tmp_path, **form)))
+    assert {name: [value.replace(",", ".") for value in values] for name, values in columns.items()} == {
+        name: [row[at] for row in ROWS] for at, name in enumerate(HEAD)
+    }
+    argv = ["train", str(written(tmp_path, **form)), "m.slim"]
+    args = build_parser(argv).parse_args(argv)
+    assert is_table(args)
+
+
+@pytest.mark.parametrize(
+    ("names", "rows", "told"),
+    [
+        (["1", "2", "label"], ROWS, ["1: numbers", "2: category"]),
+        (["", "kind", "label"], ROWS, ["(no name): numbers", "kind: category"]),
+        (["", "kind", "label"], [[str(k), *row[1:]] for k, row in enumerate(ROWS)], ["(no name): left out: an index"]),
+        (HEAD, [[f"{row[0]}%", "$5" if k % 2 else "$7", row[2]] for k, row in enumerate(ROWS)],
+         ["size: numbers", "kind: numbers"]),
+        (HEAD, [["27.11.2026" if k % 2 else "3.1.2026", *row[1:]] for k, row in enumerate(ROWS)],
+         ["size: times with the week, written day.month.year"]),
+        (HEAD, [["true" if k % 2 else "false", f"level {k}", row[2]] for k, row in enumerate(ROWS)],
+         ["size: category of 2 levels", "kind: left out: no text occurs more than once"]),
+    ],
+)  # fmt: skip
+def test_awkward_columns_are_taken_for_what_they_are(capsys, tmp_path, names, rows, told):
+    path = written(tmp_path, names, rows)
+    code, out, _ = run(capsys, "train", path, tmp_path / "m.slim", "--task", "table", "--quiet")
+    assert (code, [part for part in told if part not in out]) == (0, [])
+    assert run(capsys, "predict", tmp_path / "m.slim", path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"names": ["size", "size", "label"]}, "found more than once: 'size'"),
+        ({"rows": [*ROWS, ["1", "u", ""]]}, "row 42: the label 'label' is missing"),
+        ({"encoding": "utf-16"}, "is no CSV file in UTF-8"),
+        ({"rows": [*ROWS, ["1", "u"]]}, "row 42: found 2 values, the first line has 3 names"),
+        ({"rows": [[*row[:2], "yes"] for row in ROWS]}, "at least two classes"),
+    ],
+)
+def test_awkward_files_are_refused_by_name(capsys, tmp_path, form, message):
+    code, _, err = run(capsys, "train", written(tmp_path, **form), tmp_path / "m.slim", "--task", "table", "--quiet")
+    assert (code, message in err) == (1, True), err
+
+
+def test_a_file_cut_short_is_refused(capsys, tmp_path):
+    path = written(tmp_path, name="data.csv.gz")
+    path.write_bytes(path.read_bytes()[:-20])
+    code, _, err = run(capsys, "train", path, tmp_path / "m.slim", "--task", "table", "--quiet")
+    assert (code, "is no CSV file" in err) == (1, True), err
+
+
+def test_labels_with_a_sign_stay_what_they_are(tmp_path):
+    assert labels_of(["10%", "20%", "10%"], "label", "file").tolist() == ["10%", "20%", "10%"]
+    assert labels_of(["10.0", "20", "10"], "label", "file").tolist() == ["10", "20", "10"]
+
+
+def test_sets_and_intervals_of_tables(capsys, data, model, tmp_path):
+    code, out, _ = run(capsys, "predict", model, data, "--alpha", "0.2", "--quiet")
+    lines = [line.split("\t") for line in out.splitlines()]
+    assert (code, lines[0]) == (0, ["label", "no", "yes"])
+    assert {cell for line in lines[1:] for cell in line[1:]} == {"0", "1"}
+    path = written(tmp_path, rows=[[*row[:2], row[0]] for row in ROWS])
+    assert run(capsys, "train", path, tmp_path / "n.slim", "--task", "table", "--quiet")[0] == 0
+    code, out, _ = run(capsys, "predict", tmp_path / "n.slim", path, "--alpha", "0.2", "--quiet")
+    lines = [line.split("\t") for line in out.splitlines()]
+    assert (code, lines[0]) == (0, ["label", "low", "high"])
+    assert all(float(low) <= float(mean) <= float(high) for mean, low, high in lines[1:])

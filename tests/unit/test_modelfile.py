@@ -136,7 +136,7 @@ def with_index(text):
         (b"1 1:0.5 2:0.7\n" * 20, "is not a slimsvm model file"),
         (b"\x80\x04\x95 a pickle", "is not a slimsvm model file"),
         (MAGIC, "truncated"),
-        (sealed(struct.pack("<QQ", 60, 0), version=3), "format version 3; this version of slimsvm reads 1 and 2"),
+        (sealed(struct.pack("<QQ", 60, 0), version=4), "format version 4; this version of slimsvm reads 1, 2 and 3"),
         (with_index("{"), "not as a model file should be"),
         (with_index("[]"), "not as a model file should be"),
         (with_index("[" * 100_000), "not as a model file should be"),

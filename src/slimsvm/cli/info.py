@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(f"{args.model}: a {type(model).__name__} has no certificate")
         return print_table_model(model, args)
     scalers, estimator, trained = steps_of(model)
-    report = describe(estimator, args.model)
+    report = describe(estimator, args.model) | {"n_features": trained.n_features}
     report["feature_names"] = trained.names
     report["scaling"] = None if scalers is None else [repr(step) for _, step in scalers.steps]
     if args.certificate:

@@ -20,7 +20,7 @@ from slimsvm.cli.data import Part, Trained, files_of, is_set
 from slimsvm.cli.output import CommandError, say
 from slimsvm.datasets import find
 from slimsvm.estimators._shared.around_fit import Checkpoint
-from slimsvm.estimators._shared.saving import scaling_of
+from slimsvm.estimators._shared.pipeline_steps import SCALERS, scaling_of
 from slimsvm.estimators.files import load
 from slimsvm.parts.run import Status
 from slimsvm.rows import Blocks, Rows, is_sparse
@@ -54,7 +54,9 @@ def scaled(part: Part, scalers: Pipeline | None) -> Part:
     if scalers is None:
         return part
     X = part.X
-    is_filled = _is_sparse(X) and bool(scaling_of([step for _, step in scalers.steps]).offset.any())
+    steps = [step for _, step in scalers.steps]
+    has_others = any(type(step) not in SCALERS.values() for step in steps)
+    is_filled = _is_sparse(X) and (has_others or bool(scaling_of(steps).offset.any()))
     if not isinstance(X, Blocks):
         return replace(part, X=scalers.transform(X.toarray() if is_filled else X))
     bounds = X.bounds.tolist()
@@ -79,13 +81,14 @@ def load_steps(path: str) -> tuple[Pipeline | None, Any, Trained]:
 
 
 def steps_of(model: Any) -> tuple[Pipeline | None, Any, Trained]:
-    """Return the scalers of a model (or None), the estimator behind them, and the rows that it takes.
+    """Return the steps of a model before its estimator (or None), the estimator, and the rows that it takes.
 
     Names of features are taken off both: rows that are read here are arrays.
     """
     scalers, estimator = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
     names = take_names(scalers, estimator)
-    return scalers, estimator, Trained(estimator.n_features_in_, names, getattr(estimator, "label_name_", None))
+    n_features = (estimator if scalers is None else scalers).n_features_in_
+    return scalers, estimator, Trained(n_features, names, getattr(estimator, "label_name_", None))
 
 
 def take_names(scalers: Pipeline | None, estimator: Any) -> list[str] | None:

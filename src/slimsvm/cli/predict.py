@@ -21,8 +21,9 @@ from slimsvm.cli import options
 from slimsvm.cli.data import Part, add_reading_options, form_of, read_form
 from slimsvm.cli.model_file import check_outputs, scaled, steps_of
 from slimsvm.cli.output import CommandError, escaped, print_json, say
-from slimsvm.cli.tables import predictions_of
+from slimsvm.cli.tables import predictions_of, read_texts
 from slimsvm.estimators import RankSVM, SequenceSVM
+from slimsvm.estimators._shared.pipeline_steps import FittedStep
 from slimsvm.estimators.files import load
 from slimsvm.estimators.tables import TableEstimator
 from slimsvm.parts.progress import reading
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="A",
         help="add a set of classes, 1 for each class in it, or where an interval begins and ends: right with a "
-        "probability of at least 1 - A; for models of train --calibration-size",
+        "probability of at least 1 - A; for models of train --calibration-size, and (promising nothing) of tables",
     )
     parser.add_argument("--unlabelled", action="store_true", help="sequences: DATA has no column of labels")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
@@ -66,8 +67,6 @@ def run(args: argparse.Namespace) -> int:
     check_outputs([args.output], [args.model, args.data])
     model = load(args.model)
     if isinstance(model, TableEstimator):
-        if args.alpha is not None:
-            raise CommandError(f"{args.model}: --alpha is for rows of numbers, found {type(model).__name__}")
         put_out(args, *predictions_of(model, args))
         return 0
     scalers, estimator, trained = steps_of(model)
@@ -78,7 +77,10 @@ def run(args: argparse.Namespace) -> int:
         check_probabilities(estimator, args.model)
     if args.alpha is not None:
         check_guarantee(estimator, args.model)
-    part = read_form(form_of(estimator), args.data, args, trained, labels_needed=False, test=True)
+    if scalers is not None and isinstance(scalers[0], FittedStep) and any(scalers[0].encoding.texts()):
+        part = read_texts(scalers[0].encoding, args.data, args.target)
+    else:
+        part = read_form(form_of(estimator), args.data, args, trained, labels_needed=False, test=True)
     part = scaled(part, scalers)
     if part.y is not None and not hasattr(estimator, "classes_"):
         part = replace(part, y=as_numbers(part.y))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import os
+import re
 import warnings
+import zlib
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
@@ -14,12 +17,15 @@ import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from slimsvm.cli.data import Part
 from slimsvm.cli.model_file import check_model_path, check_outputs
 from slimsvm.cli.output import CommandError, print_json, say, size
+from slimsvm.deploy.steps import Encoding
 from slimsvm.estimators.tables import TableClassifier, TableRegressor
 from slimsvm.tables import table_of
+from slimsvm.tables.containers import Column
+from slimsvm.tables.texts import STYLES, style_of, without_mark
 from slimsvm.tables.texts import as_numbers as numbers_of
-from slimsvm.tables.texts import style_of
 
 Columns = dict[str, Any]
 
@@ -28,6 +34,8 @@ LABELS, MOST_CLASSES = ("label", "target", "y", "class"), 20
 # Options of `slimsvm train` that go with tables.
 TAKEN = ("command", "data", "model", "test", "cv", "json", "quiet", "target", "task", "max_seconds", "n_jobs",
          "random_state", "run", "parser", "version")  # fmt: skip
+# What truth values are to steps of a pipeline.
+TRUTH = {"True": "1", "False": "0", "true": "1", "false": "0"}
 # One row in EVERY is held out where there is no --test.
 EVERY = 5
 # The rows that tell whether a file is a table.
@@ -39,11 +47,14 @@ def is_table(args: argparse.Namespace) -> bool:
 
     Not where an option is given that does not go with tables.
     """
-    if not (args.data.lower().endswith(".csv") and os.path.isfile(args.data)) or foreign_option(args) is not None:
+    if (
+        not (args.data.lower().endswith((".csv", ".csv.gz")) and os.path.isfile(args.data))
+        or foreign_option(args) is not None
+    ):
         return False
     try:
         rows = csv_rows(args.data, ROWS_LOOKED_AT + 1)
-    except (OSError, UnicodeDecodeError, csv.Error):
+    except (OSError, UnicodeDecodeError, EOFError, zlib.error, csv.Error):
         return False
     if not rows or any(is_number(name) for name in rows[0]):
         return False
@@ -130,6 +141,10 @@ def predictions_of(estimator: Any, args: argparse.Namespace) -> tuple[dict[str, 
         values, head = estimator.predict_proba(columns), ["label", *estimator.classes_.tolist()]
     elif args.scores:
         values = estimator.decision_function(columns).reshape(len(predicted), -1)
+    elif args.alpha is not None and is_classifier:
+        values, head = estimator.predict_set(columns, args.alpha).astype(int), ["label", *estimator.classes_.tolist()]
+    elif args.alpha is not None:
+        values, head = estimator.predict_interval(columns, args.alpha), ["label", "low", "high"]
     report: dict[str, Any] = {"model": args.model, "data": args.data, "n_rows": len(predicted)}
     label = getattr(estimator, "label_name_", None)
     if label in columns and label not in estimator.feature_names_in_ and not is_missing(columns[label]).any():
@@ -160,8 +175,11 @@ def print_table_model(estimator: Any, args: argparse.Namespace) -> int:
 
 def csv_rows(path: str, most_lines: int | None = None) -> list[list[str]]:
     """Return the rows of a CSV file, only its first lines on request; separated by commas, semicolons or tabs."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
+    opened: Any = gzip.open if path.lower().endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
         lines = list(islice(file, most_lines))
+    if lines and (said := re.fullmatch(r"sep=([,;\t])\r?\n", lines[0])):  # as Excel writes
+        return [row for row in csv.reader(lines[1:], delimiter=said[1]) if row]
     return [row for row in csv.reader(lines, delimiter=max(",;\t", key=lines[0].count)) if row] if lines else []
 
 
@@ -176,8 +194,8 @@ def read_csv(path: str) -> Columns:
         rows = csv_rows(path)
     except OSError as error:
         raise CommandError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CommandError(f"{path}: is no CSV file in UTF-8: {error}") from error
+    except (UnicodeDecodeError, EOFError, zlib.error, csv.Error) as error:
+        raise CommandError(f"{path}: is no CSV file in UTF-8, or one compressed by gzip: {error}") from error
     if len(rows) < 2:
         raise CommandError(f"{path}: holds no rows below a line with the names of the columns")
     names = [name.strip() for name in rows[0]]
@@ -187,6 +205,31 @@ def read_csv(path: str) -> Columns:
         if len(row) != len(names):
             raise CommandError(f"{path}, row {number}: found {len(row)} values, the first line has {len(names)} names")
     return {name: [row[at] for row in rows[1:]] for at, name in enumerate(names)}
+
+
+def read_texts(encoding: Encoding, path: str, label: str | None) -> Part:
+    """The columns that the steps of a pipeline take, in their order, and labels where the file has them."""
+    columns = read_csv(path)
+    label = next(iter(usual_labels(columns)), None) if label is None else label_of(columns, label, path)
+    names = encoding.names or tuple(name for name in columns if name != label)
+    if missing := [name for name in names if name not in columns]:
+        raise CommandError(f"{path}: has no column {told(missing)}, found {told(columns)}")
+    values = np.empty((len(next(iter(columns.values()))), len(names)), object)
+    for j, (name, has_texts) in enumerate(zip(names, encoding.texts(), strict=False)):
+        texts = table_of({name: columns[name]}).columns[0].values
+        values[:, j] = texts if has_texts else numbers_or_truth(name, texts, path)
+    y = None if label is None or label in names else np.array(columns[label])
+    return Part(path, values, y, label=label)
+
+
+def numbers_or_truth(name: str, texts: Any, path: str) -> np.ndarray:
+    """Numbers of the texts of a column, 1 and 0 of "True" and "False", NaN where there is none."""
+    column = Column(name, "texts", np.array([TRUTH.get(text, text) for text in texts], object))
+    style = style_of(column) or "point"
+    for row, text in enumerate(column.values):
+        if text is not None and STYLES[style].fullmatch(without_mark(text)) is None:
+            raise CommandError(f"{path}, row {row + 2}: the column {name!r} is {texts[row]!r}, where a number belongs")
+    return numbers_of(column, style)
 
 
 def label_of(columns: Columns, target: str | None, path: str) -> str:
@@ -230,7 +273,9 @@ def labels_of(values: list[str], label: str, path: str, as_numbers: bool | None 
         as_numbers = not ((is_whole | is_text).all() and len(np.unique(numbers)) <= MOST_CLASSES)
     if not as_numbers:
         pairs = zip(column.values, numbers, is_whole, strict=True)
-        return np.array([f"{number:.0f}" if whole else text for text, number, whole in pairs], dtype=str)
+        # 10 % is the class that it says.
+        plain = [f"{n:.0f}" if whole and without_mark(text) == text else text for text, n, whole in pairs]
+        return np.array(plain, dtype=str)
     if is_text.any():
         row = int(np.argmax(is_text))
         raise CommandError(

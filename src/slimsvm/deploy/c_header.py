@@ -9,11 +9,13 @@ where there is no ``math.h``.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from slimsvm.deploy.c_encoding import encoding_in_c
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text
 from slimsvm.deploy.c_functions import in_type
@@ -111,7 +113,13 @@ def write_c(
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
         raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
     check_names(rows, model.feature_names, "rows")
-    text, n_bytes, error, dtype = c_header(model, name, dtype, rows, alpha)
+    scored = replace(model, encoding=None)
+    if model.encoding is not None and rows is not None:
+        rows = model.encoding.features(model.encoding.columns(rows))
+    text, n_bytes, error, dtype = c_header(scored, name, dtype, rows, alpha)
+    if model.encoding is not None:
+        encode = encoding_in_c(model.encoding, name, "double" if dtype == "float64" else "float")
+        text = text.removesuffix("\n#endif\n") + encode + "\n#endif\n"
     write_whole(path, [text])
     said = f"; {error}" if error else ""
     return f"{path}: C99 header, {dtype}, {describe(model)}, {n_bytes:,} bytes of constants{said}"

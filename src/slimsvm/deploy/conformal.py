@@ -65,6 +65,14 @@ def sets_of(misfit: Array, ascending: Array, codes: Array | None, alpha: Any) ->
     return found
 
 
+def sets_of_table(misfit: Array, of_all: Array, of_classes: list[Array], alpha: Any, class_conditional: bool) -> Array:
+    """`sets_of` where the rows of each class are apart."""
+    if not class_conditional:
+        return sets_of(misfit, of_all, None, alpha)
+    codes = np.repeat(np.arange(len(of_classes)), [len(own) for own in of_classes])
+    return sets_of(misfit, np.concatenate(of_classes), codes, alpha)
+
+
 def intervals_of(predicted: Array, ascending: Array, alpha: Any, least: float) -> Array:
     """Where intervals begin, at ``least`` or above, and end."""
     half = bound(ascending, check_alpha(alpha))

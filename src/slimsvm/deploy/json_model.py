@@ -11,7 +11,7 @@ from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.rows import CsrRows
 from slimsvm.whole_file import write_whole
 
-FORMAT, VERSION, SCALED_VERSION = "slimsvm model", 1, 2
+FORMAT, VERSION, SCALED_VERSION, ENCODED_VERSION = "slimsvm model", 1, 2, 3
 
 
 def write_json_model(model: PlainModel, path: Any) -> str:
@@ -26,7 +26,7 @@ def json_parts(model: PlainModel) -> dict[str, Any]:
     """The model's entries as JSON values, in the order of the page."""
     parts = {
         "format": FORMAT,
-        "version": VERSION if model.scaling is None else SCALED_VERSION,
+        "version": ENCODED_VERSION if model.encoding else VERSION if model.scaling is None else SCALED_VERSION,
         "kind": model.kind,
         "kernel": {"name": model.kernel.name} | {name: _plain(value) for name, value in vars(model.kernel).items()},
         "n_features": model.n_features,
@@ -35,6 +35,9 @@ def json_parts(model: PlainModel) -> dict[str, Any]:
         "coef": model.coef.tolist(),
         "intercept": model.intercept.tolist(),
     }
+    if model.encoding is not None:
+        arrays: dict[str, np.ndarray] = {}
+        parts["encoding"] = _with_arrays(model.encoding.pack(arrays), arrays)
     if model.scaling is not None:
         parts["scaling"] = {name: _finite(part) for name, part in model.scaling._asdict().items() if part is not None}
     if model.classes is not None:
@@ -62,9 +65,22 @@ def _vectors(vectors: Any) -> Any:
     return [{"features": vectors.indices[lo:hi].tolist(), "values": vectors.data[lo:hi].tolist()} for lo, hi in ends]
 
 
-def _finite(values: np.ndarray) -> list[float | None]:
-    """A list of numbers; None where there is no bound."""
+def _finite(values: np.ndarray) -> list[Any]:
+    """A list of numbers, or of lists; None where there is no bound, or no number."""
+    if values.ndim > 1:
+        return [_finite(row) for row in values]
     return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _with_arrays(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Facts of an encoding with its arrays where they are named."""
+    if isinstance(value, list):
+        return [_with_arrays(each, arrays) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return _finite(arrays[value["array"]])
+    return {name: _with_arrays(part, arrays) for name, part in value.items()}
 
 
 def _plain(value: Any) -> Any:

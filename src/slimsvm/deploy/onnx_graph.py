@@ -36,6 +36,7 @@ from slimsvm.deploy.onnx_numbers import (
 )
 from slimsvm.deploy.plain_model import PlainModel, describe, of_term, texts, whole_numbers
 from slimsvm.deploy.probes import check_rows_in_float32, rows_type
+from slimsvm.deploy.steps import FORMS_WITH_STEPS, refuse
 from slimsvm.kernels.kernel_form import Expression
 from slimsvm.whole_file import write_whole
 
@@ -65,6 +66,11 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto", alpha: Any = N
         The model labels sequences, there is no such dtype, float32 cannot hold its rows, or int64 its labels, or the
         model has no sets or intervals for this alpha.
     """
+    refuse(
+        model.encoding,
+        "an ONNX graph",
+        f"skl2onnx converts many pipelines (slimsvm.onnx.register); or {FORMS_WITH_STEPS}",
+    )
     check_rows(model)
     if dtype not in ("auto", *ONE_TYPE):
         raise ValueError(f"dtype must be one of {', '.join(map(repr, ('auto', *ONE_TYPE)))}; found {dtype!r}")

@@ -17,6 +17,7 @@ import numpy as np
 
 from slimsvm.deploy.decisions import CLASSIFIERS, kind_of, quantiles_of
 from slimsvm.deploy.rows import CsrRows, Scaling, check_finite, dense_rows, read_scaling
+from slimsvm.deploy.steps import Encoding
 from slimsvm.kernels.kernel import feature_gamma
 from slimsvm.kernels.kernel_form import NUMPY
 from slimsvm.kernels.registry import KERNELS as EVERY_KERNEL
@@ -77,6 +78,8 @@ class PlainModel:
         of two classes, each pair of several, each label, or all thresholds of ordered classes alike.
     nonconformity, nonconformity_classes : ndarrays of shape (n,) or None, default=None
         How badly rows fitted that nothing was learned from, ascending, and places of their classes.
+    encoding : Encoding or None, default=None
+        What makes rows, not scaled yet, of the columns that users have.
 
     Examples
     --------
@@ -105,6 +108,7 @@ class PlainModel:
     calibration: Array | None = None
     nonconformity: Any = None
     nonconformity_classes: Any = None
+    encoding: Encoding | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -193,6 +197,7 @@ def describe(model: PlainModel) -> str:
     if model.vectors is not None:
         size = f"{len(model.coef)} vector{'s' * (len(model.coef) != 1)} of {size}"
     scaled = "" if model.scaling is None else ", scaled"
+    scaled += "" if model.encoding is None else f", of {model.encoding.n_columns} columns"
     scores = f"{model.n_outputs} score{'s' * (model.n_outputs != 1)}"
     return f"{model.kind}, kernel {model.kernel.name}, {size}{scaled}, {scores}"
 
@@ -270,6 +275,7 @@ def _narrowed(
     is_plain = (
         not knows_columns
         and "scaling" not in header
+        and "encoding" not in header
         and "kernel_gamma" not in arrays
         and not header["params"].get("window", 0)
     )
@@ -310,12 +316,14 @@ def plain_model(header: dict[str, Any], arrays: dict[str, Array]) -> PlainModel:
         options={option: params[option] for option in names if option in params}
         | ({"quantile": quantiles_of(params)} if kind == "quantiles" else {}),
         scaling=read_scaling(arrays, fitted["n_features_in_"]) if "scaling" in header else None,
-        feature_names=_feature_names(header),
+        feature_names=None if "encoding" in header else _feature_names(header),
         calibration=read_calibration(header, arrays),
         nonconformity=arrays.get("nonconformity"),
         nonconformity_classes=arrays.get("nonconformity_classes"),
+        encoding=read_encoding(header, arrays),
     )
-    if model.scaling is not None and (model.kind == "sequences" or kernel.form == "columns"):
+    has_steps = model.scaling is not None or model.encoding is not None
+    if has_steps and (model.kind == "sequences" or kernel.form == "columns"):
         raise ValueError(f"there is no scaling for {model.kind}, kernel {kernel.name}")
     if model.nonconformity is not None:
         check_nonconformity(arrays)
@@ -357,6 +365,16 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
         cast(Any, KERNELS[name].from_header(kernel, arrays)).offsets(width)
     if header["estimator"] in (*CLASSIFIERS, "OrdinalSVC", "SequenceSVM") and "classes" not in arrays:
         raise ValueError("a classifier has no classes")
+
+
+def read_encoding(header: dict[str, Any], arrays: dict[str, Array]) -> Encoding | None:
+    """The steps before the scaling of a file's model; a ValueError where they do not make its features."""
+    if "encoding" not in header:
+        return None
+    found, n_features = Encoding.unpack(header["encoding"], arrays), header["fitted"]["n_features_in_"]
+    if found.n_features != n_features:
+        raise ValueError(f"an encoding makes {found.n_features} features, the model has {n_features}")
+    return found
 
 
 def read_calibration(header: dict[str, Any], arrays: dict[str, Array]) -> Array | None:

@@ -13,6 +13,7 @@ from slimsvm.deploy.conformal import check_alpha, intervals_of, p_values_of, set
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS
 from slimsvm.deploy.plain_model import PlainModel, plain_model_of_parts
 from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows, sequences_of
+from slimsvm.deploy.steps import Encoding
 from slimsvm.modelfile import damage_named, read_model
 from slimsvm.sparse_parts import WIDE_FEATURES
 
@@ -66,7 +67,7 @@ def load_predictor(path: Any) -> Predictor:
     model = plain_model_of_parts(path, header, arrays, by_columns=True)
     with damage_named(f"{path}: not a model this version knows"):
         predictor = class_of(model)(model)
-        if predictor.n_features_in_ <= TRIED_FEATURES:
+        if model.encoding is None and predictor.n_features_in_ <= TRIED_FEATURES:
             try_row(predictor.predict, np.zeros((1, predictor.n_features_in_)), model.kind == "sequences")
         return predictor
 
@@ -115,15 +116,16 @@ class Predictor:
 
     def __init__(self, model: PlainModel) -> None:
         self._model, self._decision = model, DECISIONS[model.kind](model, ARRAYS)
-        self.n_features_in_ = model.row_features
-        if model.feature_names is not None:
-            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        self.n_features_in_ = model.row_features if model.encoding is None else model.encoding.n_columns
+        names = model.feature_names if model.encoding is None else model.encoding.names
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         if model.classes is not None:
             self.classes_ = model.classes
 
     def __repr__(self) -> str:
         model = self._model
-        return f"<slimsvm predictor: {model.kind}, kernel {model.kernel.name}, {model.row_features} features>"
+        return f"<slimsvm predictor: {model.kind}, kernel {model.kernel.name}, {self.n_features_in_} features>"
 
     def predict(self, X: Any) -> Array:
         """Labels or numbers, as the estimator predicts them.
@@ -145,7 +147,10 @@ class Predictor:
 
     def _scores(self, X: Any) -> Array:
         """All scores (n, n_outputs), block by block."""
-        rows, model = as_rows(X), self._model
+        model = self._model
+        if model.encoding is not None:
+            return self._scores_of_columns(model.encoding, X)
+        rows = as_rows(X)
         check_names(X, model.feature_names)
         if rows.shape[1] != model.row_features:
             raise ValueError(f"X must have {model.row_features} features as in training, found {rows.shape[1]}")
@@ -156,12 +161,25 @@ class Predictor:
             check_finite(block, first_row=lo)
             with np.errstate(over="ignore", invalid="ignore"):
                 scores[lo : lo + step] = model.scores(block)
-        is_finite = np.isfinite(scores).all(axis=1)
-        if not is_finite.all():
-            raise ValueError(
-                f"the scores of row {np.argmin(is_finite)} of X are beyond float64: scale X as in training"
-            )
-        return scores
+        return checked_scores(scores)
+
+    def _scores_of_columns(self, encoding: Encoding, X: Any) -> Array:
+        """The same of columns that steps encode."""
+        columns, model = encoding.columns(X), self._model
+        scores, step = np.empty((len(columns[0][1]), model.n_outputs)), model.block_rows
+        for lo in range(0, len(scores), step):
+            block = encoding.features(columns, lo, lo + step)
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores[lo : lo + step] = model.scores(block)
+        return checked_scores(scores)
+
+
+def checked_scores(scores: Array) -> Array:
+    """The scores, or an error that names the first row whose scores are not finite."""
+    is_finite = np.isfinite(scores).all(axis=1)
+    if not is_finite.all():
+        raise ValueError(f"the scores of row {np.argmin(is_finite)} of X are beyond float64: scale X as in training")
+    return scores
 
 
 class ScoringPredictor(Predictor):

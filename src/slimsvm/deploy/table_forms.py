@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.deploy.c_encoding import RANK, codes_in_c
 from slimsvm.deploy.c_header import c_header
-from slimsvm.deploy.c_text import array, string
+from slimsvm.deploy.c_text import array
 from slimsvm.deploy.json_model import json_parts
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.table_model import TableModel
@@ -38,42 +39,6 @@ MANY_LEVELS = """\
     for (f = 0; f < {width}; ++f) x[{at} + f] = NAME_means{j}[k][f];
 """
 ENCODE = """
-#define NAME_N_COLUMNS {n_columns}
-
-/* The places of levels in their columns: NAME_code(column, text), text NULL where the value is missing, is the number
- * that NAME_encode takes; -1 for a text that was not there in training. */
-static const char *const NAME_levels[] = {{{levels}}};
-static const int NAME_first_level[NAME_N_COLUMNS + 1] = {{{starts}}};
-
-static inline double NAME_code(int column, const char *text)
-{{
-    int k;
-    for (k = NAME_first_level[column]; k < NAME_first_level[column + 1]; ++k) {{
-        const char *a = NAME_levels[k], *b = text;
-        if (!a || !b) {{
-            if (a == b) break;
-            continue;
-        }}
-        while (*a && *a == *b) ++a, ++b;
-        if (*a == *b) break;
-    }}
-    return k < NAME_first_level[column + 1] ? (double)(k - NAME_first_level[column]) : -1.0;
-}}
-
-/* Between the ranks of training values, and beyond them the last one's. */
-static inline float NAME_rank(double value, int n, const double *values, const double *deviates)
-{{
-    int lo = 0, hi = n - 1;
-    if (value <= values[0]) return (float)deviates[0];
-    if (value >= values[hi]) return (float)deviates[hi];
-    while (hi - lo > 1) {{
-        const int middle = (lo + hi) / 2;
-        if (values[middle] <= value) lo = middle;
-        else hi = middle;
-    }}
-    return (float)(deviates[lo] + (value - values[lo]) * (deviates[hi] - deviates[lo]) / (values[hi] - values[lo]));
-}}
-
 /* What NAME_scores takes, of the columns in the order of training: numbers, NaN where missing, and NAME_code of levels.
  * Values of columns that were left out do not count. */
 static inline void NAME_encode(const double *values, float *x)
@@ -159,7 +124,7 @@ def _encode(model: TableModel, name: str, real: str) -> str:
         named = template.replace("NAME_N_", f"{name.upper()}_N_").replace("NAME_", f"{name}_")
         return re.sub(r"\bfloat\b", real, named).format(**values)
 
-    constants, body, levels, starts, at = "", "", list[str](), [0], 0
+    constants, body, levels, at = "", "", list[list[str | None]](), 0
     for j, encoder in enumerate(model.encoding.encoders):
         said = f"{encoder.name}: {encoder.told()}".replace("*/", "* /").encode("ascii", "replace").decode()
         place = {"j": j, "at": at, "said": said}
@@ -176,11 +141,8 @@ def _encode(model: TableModel, name: str, real: str) -> str:
             shape = f"[{len(means)}][{means.shape[1]}]"
             constants += array(f"means{j}", means, shape, "float64" if real == "double" else "float32")
             body += filled(MANY_LEVELS, n=len(encoder.levels), width=encoder.width, **place)
-        if isinstance(encoder, Levels | ManyLevels):
-            levels += ["(const char *)0" if level is None else string(level) for level in encoder.levels]
-        starts.append(len(levels))
+        levels.append(list(encoder.levels) if isinstance(encoder, Levels | ManyLevels) else [])
         at += encoder.width
     body = body if at else "    x[0] = 0;\n"
-    encode = filled(ENCODE, n_columns=len(model.encoding.encoders), levels=", ".join(levels) or '""', body=body,
-                    starts=", ".join(map(str, starts)))  # fmt: skip
-    return "\n" + constants.replace("NAME_", f"{name}_") + encode
+    encode = RANK.format(real=real).replace("NAME_", f"{name}_") + filled(ENCODE, body=body)
+    return "\n" + constants.replace("NAME_", f"{name}_") + codes_in_c(levels, name) + encode

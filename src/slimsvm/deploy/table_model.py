@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.deploy.conformal import intervals_of, sets_of_table
 from slimsvm.deploy.decisions import ARRAYS
 from slimsvm.deploy.plain_model import KERNELS, PlainModel
 from slimsvm.deploy.predictors import Predictor
@@ -30,6 +31,8 @@ class TableModel:
     classes : ndarray or None
     mean, spread : float
         Of the training rows' numbers, of which machines predict deviates.
+    misfits, misfits_of_classes : ndarray, list of ndarrays
+        How badly rows held out fit, ascending; of each class, if there are classes.
     """
 
     encoding: TableEncoding
@@ -37,6 +40,8 @@ class TableModel:
     classes: Array | None
     mean: float
     spread: float
+    misfits: Array
+    misfits_of_classes: list[Array]
 
     @property
     def n_outputs(self) -> int:
@@ -72,7 +77,9 @@ def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table
     if classes is not None and header["classes_are_objects"]:
         classes = classes.astype(object)
     numbers = header["numbers"]
-    model = TableModel(encoding, [], classes, numbers.get("mean_y_", 0.0), numbers.get("spread_y_", 1.0))
+    of_classes = [] if classes is None else misfits_of_classes(arrays)
+    model = TableModel(encoding, [], classes, numbers.get("mean_y_", 0.0), numbers.get("spread_y_", 1.0),
+                       checked_misfits(arrays), of_classes)  # fmt: skip
     vectors, n_features = unpack_vectors(encoding.are_flags, arrays), len(encoding.are_flags)
     n_lines = 0 if classes is None else model.n_outputs
     for j, fact in enumerate(header["machines"]):
@@ -94,6 +101,22 @@ def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table
     if not model.machines:
         raise ValueError("there is no machine")
     return model
+
+
+def checked_misfits(arrays: Mapping[str, Array], name: str = "misfits") -> Array:
+    """How badly rows held out fit; a ValueError if they are not finite numbers in order."""
+    misfits = arrays[name]
+    if misfits.ndim != 1 or not np.isfinite(misfits).all():
+        raise ValueError(f"{name} of rows held out must be finite numbers")
+    return misfits
+
+
+def misfits_of_classes(arrays: Mapping[str, Array]) -> list[Array]:
+    """The same of each class."""
+    misfits, sizes = checked_misfits(arrays, "misfits_of_classes"), arrays["n_misfits"]
+    if sizes.shape != arrays["classes"].shape or sizes.dtype.kind != "u" or sizes.sum() != len(misfits):
+        raise ValueError("misfits_of_classes are not those of the classes")
+    return np.split(misfits, np.cumsum(sizes)[:-1].astype(np.int64))
 
 
 def own_arrays(j: int, arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -198,6 +221,31 @@ class TablePredictor(Predictor):
         if self._table.classes is None:
             raise AttributeError("a model of numbers has no probabilities")
         return self._predictions(X)
+
+    def predict_set(self, X: Any, alpha: float = 0.1, class_conditional: bool = False) -> Array:
+        """Sets of classes, as `TableClassifier.predict_set` has them.
+
+        Raises
+        ------
+        AttributeError
+            The model predicts numbers.
+        """
+        table = self._table
+        return sets_of_table(1.0 - self.predict_proba(X), table.misfits, table.misfits_of_classes, alpha,
+                             class_conditional)  # fmt: skip
+
+    def predict_interval(self, X: Any, alpha: float = 0.1) -> Array:
+        """Intervals, as `TableRegressor.predict_interval` has them.
+
+        Raises
+        ------
+        AttributeError
+            The model predicts classes.
+        """
+        if self._table.classes is not None:
+            raise AttributeError("a model of classes has no intervals")
+        misfits = self._table.spread * self._table.misfits.astype(np.float64)
+        return intervals_of(self.predict(X), misfits, alpha, -np.inf)
 
     def _predictions(self, X: Any) -> Array:
         encoding = self._table.encoding

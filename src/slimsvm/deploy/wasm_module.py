@@ -11,6 +11,7 @@ import numpy as np
 from slimsvm.deploy.decisions import KINDS
 from slimsvm.deploy.plain_model import PlainModel, describe, whole_numbers
 from slimsvm.deploy.rows import CsrRows
+from slimsvm.deploy.steps import FORMS_WITH_STEPS, refuse
 from slimsvm.modelfile import model_parts
 from slimsvm.whole_file import write_whole
 
@@ -39,6 +40,7 @@ def write_wasm(model: PlainModel, path: Any) -> str:
     ValueError
         Labels are whole numbers that JavaScript's numbers do not hold.
     """
+    refuse(model.encoding, "a WebAssembly module", FORMS_WITH_STEPS)
     if model.classes is not None and model.classes.dtype.kind in "iu":
         whole_numbers(model.classes, 2**53 - 1, "JavaScript")
     parts = {"runtime": base64(runtime_bytes()), "file": base64(slim_bytes(model)), "text": describe(model)}

@@ -1,4 +1,4 @@
-"""Fitted estimators of any class, or pipelines of scalers and one: load, save, export, explain."""
+"""Fitted estimators of any class, or pipelines that end with one: load, save, export, explain."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from slimsvm.estimators.structured_svm import StructuredSVM
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 from slimsvm.estimators.tables import TableClassifier, TableEstimator, TableRegressor
+from slimsvm.estimators.transformers import LearnedAxes, NormalRanks
 
 if TYPE_CHECKING:
     from slimsvm.shapley import Explanation
@@ -39,6 +40,8 @@ NU = {"NuSVC": NuSVC, "NuSVR": NuSVR}
 EDITING = {"CrossTrainedSVC": CrossTrainedSVC}
 # Those that encode the columns of a table: several machines, which only their own files hold.
 OF_TABLES = {"TableClassifier": TableClassifier, "TableRegressor": TableRegressor}
+# Steps of pipelines that files make again; other steps come back as what they do.
+TRANSFORMERS = {"LearnedAxes": LearnedAxes, "NormalRanks": NormalRanks}
 
 
 def load(path):
@@ -51,8 +54,10 @@ def load(path):
     Returns
     -------
     estimator
-        An estimator of the saved class, ready to predict; or a Pipeline if it was saved with its scalers. Parameters
-        that a file of data cannot hold (functions, random states) have their defaults.
+        An estimator of the saved class, ready to predict; or a Pipeline if it was saved with its steps. Scalers and
+        `NormalRanks` are what they were, `LearnedAxes` has no derivatives and no estimator; other steps transform as
+        they did, and cannot be fitted again. Parameters that a file of data cannot hold (functions, random states) have
+        their defaults.
 
     Raises
     ------
@@ -70,7 +75,7 @@ def load(path):
     >>> slimsvm.load(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    return read_estimator(path, ESTIMATORS | STRUCTURED | NU | EDITING | OF_TABLES)
+    return read_estimator(path, ESTIMATORS | STRUCTURED | NU | EDITING | OF_TABLES, TRANSFORMERS)
 
 
 @described(WRITING)
@@ -80,17 +85,18 @@ def save(estimator: Any, path) -> None:
     Parameters
     ----------
     estimator : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline that ends with one
-        The steps before the estimator may be ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler`` and
-        ``RobustScaler`` of scikit-learn: the file contains them, and `load` returns the pipeline. From another pipeline
-        save only the last step, and transform new rows yourself before `predict`; or keep the whole pipeline as Python
-        objects with ``joblib.dump``.
+        The steps before the estimator may be `NormalRanks`, `LearnedAxes`, and of scikit-learn ``StandardScaler``,
+        ``MinMaxScaler``, ``MaxAbsScaler``, ``RobustScaler``, ``SimpleImputer``, ``OneHotEncoder``, ``OrdinalEncoder``,
+        ``TargetEncoder``, and ``ColumnTransformer``, ``FeatureUnion`` and ``Pipeline`` of these: the file contains what
+        they do, and `load` returns the pipeline. From another pipeline save only the last step, and transform new rows
+        yourself before `predict`; or keep the whole pipeline as Python objects with ``joblib.dump``.
     path
 
     Raises
     ------
     NotFittedError
     TypeError
-        It is not an estimator of slimsvm, or a step of the pipeline is not such a scaler; the message says what to do.
+        It is not an estimator of slimsvm, or a step of the pipeline is another one; the message says what to do.
         Or the kernel is the user's function, which a file of data cannot hold.
     OSError
         The file cannot be written; an older file of that name is unchanged.
@@ -114,10 +120,10 @@ def save(estimator: Any, path) -> None:
     if isinstance(estimator, TableEstimator):
         estimator.save(path)
         return
-    scalers, name, found = parts_of(estimator)
-    if type(found) not in (ESTIMATORS | STRUCTURED | EDITING).values():
+    steps, name, found = parts_of(estimator)
+    if type(found) not in (ESTIMATORS | STRUCTURED | NU | EDITING).values():
         raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(found).__name__}")
-    saving.save(found, path, scalers=scalers, name=name)
+    saving.save(found, path, steps=steps, name=name)
 
 
 @described(WRITING)
@@ -126,8 +132,9 @@ def export(model: Any, path, to: str, **options: Any) -> None:
 
     Parameters
     ----------
-    model : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline of scalers and one
-        As in `save`; the written model takes unscaled rows, as the pipeline does.
+    model : SVC, SVR or another estimator of slimsvm, fitted, or a Pipeline that ends with one
+        As in `save`; the written model takes rows as the pipeline does. Steps other than scalers have a place in "c"
+        and "json" alone.
     path
     to : {"c", "onnx", "wasm", "json"}
     **options
@@ -140,7 +147,7 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     TypeError
         It is not such a model, or the form has no such option.
     ValueError
-        The form does not support the kernel or the labels, or the form is unknown.
+        The form does not support the kernel, the labels or a step of the pipeline, or the form is unknown.
 
     Examples
     --------
@@ -165,7 +172,7 @@ def export(model: Any, path, to: str, **options: Any) -> None:
     if isinstance(model, TableEstimator):
         model.export(path, to, **options)
         return
-    plain = plain_model_of(model)
+    plain = plain_model_of(model, encodes=True)
     check_path(parts_of(model)[2], path)
     writer_of(to)(plain, path, **options)
 

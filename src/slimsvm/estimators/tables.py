@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from slimsvm.core.clock import no_limit, time_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.deploy import table_writer_of
-from slimsvm.deploy.conformal import bound, check_alpha
+from slimsvm.deploy.conformal import check_alpha, intervals_of, sets_of_table
 from slimsvm.deploy.table_model import table_model
 from slimsvm.docstrings import described
 from slimsvm.estimators._shared.around_fit import afresh
@@ -43,8 +43,12 @@ from slimsvm.estimators._shared.table_search import (
 )
 from slimsvm.shapley import Explanation
 from slimsvm.tables import Table, table_of
+from slimsvm.tables.encoders import MOST_VALUES
 
 Array = np.ndarray
+
+# Values of a column that the small preset keeps, whose encoders were most of its bytes (docs/experiments/tables.md).
+SMALL_VALUES = 32
 
 SHARED = """
 Parameters
@@ -74,6 +78,8 @@ report_ : str
 nonconformity_ : float32 ndarray, ascending
     How badly held-out rows fit: 1 minus the probability of their class, or the error of their prediction in standard
     deviations of y. At most 199 values, evenly spaced in the sorted list.
+nonconformity_of_classes_ : list of float32 ndarrays, ascending
+    The same for the rows of each class. At most 99 values each.
 feature_importances_ : ndarray of shape (n_columns,)
     How far predictions (probabilities, numbers) move if a column is replaced by its mean: root mean square over 200
     training rows, scaled so that the importances add up to 1.
@@ -113,15 +119,21 @@ class TableEstimator(BaseEstimator):
         kept = np.flatnonzero(weights)
         goal, y, weights = goal_of(y[kept], weights[kept])
         table = table if len(kept) == table.n_rows else table.take(kept)
+        is_small = check_option("preset", self.preset, ("accurate", "small")) == "small"
+        most_values = SMALL_VALUES if is_small else MOST_VALUES
         with one_blas_thread(), time_limit(seconds):
-            found, self.encoding_, rows = search(table, y, weights, goal, rng, self.n_jobs, int(self.verbose))
-            is_small = check_option("preset", self.preset, ("accurate", "small")) == "small"
+            found, self.encoding_, rows = search(
+                table, y, weights, goal, rng, self.n_jobs, int(self.verbose), most_values
+            )
             if is_small:
-                machine, self.nonconformity_ = small_machine(found, rows, max_basis)
+                machine, misfits = small_machine(found, rows, max_basis)
                 self.machines_ = [machine]
             else:
                 self.machines_ = machines_of(found, rows)
-                self.nonconformity_ = misfits_of(found, self.machines_)
+                misfits = misfits_of(found, self.machines_, goal)
+            self.nonconformity_ = misfits.of_all
+            if misfits.of_classes:
+                self.nonconformity_of_classes_ = misfits.of_classes
             with no_limit():
                 self.feature_importances_ = importances_of(self.machines_, self.encoding_, rows)
         self.n_features_in_ = len(table.columns)
@@ -420,7 +432,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         """What `explain` explains of encoded rows: `decision_function`."""
         return log_odds_or_logs(normalised(self._mean_of_encoded(rows)))
 
-    def predict_set(self, X, alpha=0.1):
+    def predict_set(self, X, alpha=0.1, class_conditional=False):
         """Sets of classes, which miss the right one in about a share alpha of rows as those of the fit.
 
         The probabilities of rows held out say how likely a class of a set must be. Nothing is promised, as all rows
@@ -432,13 +444,17 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         X : as in ``predict_proba``
         alpha : float, default=0.1
             How often the right class may be missing.
+        class_conditional : bool, default=False
+            Whether that share is wanted of the rows of each class: rare classes are then missing no more often. A class
+            of few rows is in all sets: for alpha = 0.1 one of fewer than nine rows that were held out.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes), bool
         """
-        share, probabilities = check_alpha(alpha), self.predict_proba(X)
-        return 1.0 - probabilities <= bound(self.nonconformity_, share)
+        check_alpha(alpha)
+        misfits = 1.0 - self.predict_proba(X)
+        return sets_of_table(misfits, self.nonconformity_, self.nonconformity_of_classes_, alpha, class_conditional)
 
     def predict(self, X):
         """The classes with the highest probabilities, of shape (n_rows,)."""
@@ -549,6 +565,5 @@ class TableRegressor(RegressorMixin, TableEstimator):
         -------
         ndarray of shape (n_rows, 2), float64
         """
-        share, predicted = check_alpha(alpha), self.predict(X)
-        width = self.spread_y_ * bound(self.nonconformity_, share)
-        return np.column_stack([predicted - width, predicted + width])
+        check_alpha(alpha)
+        return intervals_of(self.predict(X), self.spread_y_ * self.nonconformity_.astype(np.float64), alpha, -np.inf)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.core.threads import one_blas_thread
+from slimsvm.deploy.steps import Ranked, Turned
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.input_checks import check_at_least, checked_features
@@ -167,6 +168,17 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         with one_blas_thread():
             return (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
 
+    def _as_step(self):
+        """What it does, for files."""
+        return Turned(self.mean_, self.components_)
+
+    @classmethod
+    def _from_step(cls, step):
+        """The transformer that a file describes; derivatives and the estimator are not in it."""
+        axes = cls()
+        axes.mean_, axes.components_ = step.mean, step.axes
+        return axes
+
     def _new_estimator(self):
         """The estimator to be trained."""
         if self.estimator is not None:
@@ -317,4 +329,15 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ranks = np.empty(X.shape, X.dtype)
         for feature, (values, deviates) in enumerate(zip(self.values_, self.deviates_, strict=True)):
             ranks[:, feature] = np.interp(X[:, feature], values, deviates)
+        return ranks
+
+    def _as_step(self):
+        """What it does, for files."""
+        return Ranked(tuple(self.values_), tuple(self.deviates_))
+
+    @classmethod
+    def _from_step(cls, step):
+        """The transformer that a file describes."""
+        ranks = cls(n_values=max(2, *map(len, step.values)))
+        ranks.values_, ranks.deviates_ = list(step.values), list(step.deviates)
         return ranks

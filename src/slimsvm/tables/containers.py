@@ -91,7 +91,7 @@ def table_of(data: Any, needed: Collection[str] | None = None) -> Table:
         named = [(str(name), values) for name, values in data.items()]
     elif isinstance(data, np.ndarray) and data.dtype.names:
         named = [(name, data[name]) for name in data.dtype.names]
-    elif (frame := _as_frame(data)) is not None:
+    elif (frame := frame_of(data)) is not None:
         named = frame
     else:
         has_names, named = False, _columns_of_array(data)
@@ -116,7 +116,7 @@ def table_of(data: Any, needed: Collection[str] | None = None) -> Table:
     return Table(columns, lengths.pop(), has_names)
 
 
-def _as_frame(data: Any) -> list[tuple[str, Any]] | None:
+def frame_of(data: Any) -> list[tuple[str, Any]] | None:
     """The named columns of a data frame; None if it is none."""
     import narwhals as nw
 
@@ -202,7 +202,7 @@ def column_of(name: str, values: Any) -> Column:
     if isinstance(values, np.ma.MaskedArray):
         mask, values = np.ma.getmaskarray(values), np.asarray(values.data)
     if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):  # a series in a dict of columns
-        values = _values_of_any_series(values)
+        values = values_of_any_series(values)
     are_categories = isinstance(values, Categories)
     if isinstance(values, str | bytes | Set | Mapping) or not isinstance(values, Collection | np.ndarray):
         raise TypeError(
@@ -229,7 +229,7 @@ def column_of(name: str, values: Any) -> Column:
     return Column(name, kind, found)
 
 
-def _values_of_any_series(series: Any) -> Any:
+def values_of_any_series(series: Any) -> Any:
     """A series of any library, or of narwhals, as an array or a list."""
     import narwhals as nw
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from slimsvm.tables.containers import Column, text_of
 from slimsvm.tables.ranks import normal_deviates
-from slimsvm.tables.texts import are_times, as_numbers, as_times, style_of
+from slimsvm.tables.texts import ISO, ORDERS, as_numbers, as_times, order_of, style_of
 
 Array = np.ndarray
 
@@ -79,20 +79,16 @@ class Numbers(Encoder):
     kind: ClassVar[str] = "numbers"
 
     @classmethod
-    def of(cls, column: Column, style: str, weights: Array) -> Encoder:
+    def of(cls, column: Column, style: str, weights: Array, most: int) -> Encoder:
         """Learn the ranks."""
         numbers = as_numbers(column, style)
         present = ~np.isnan(numbers)
         if not present.any():
             return LeftOut(column.name, "no row has a value")
-        values, deviates = ranks_of(numbers[present], weights[present])
+        values, deviates = ranks_of(numbers[present], weights[present], most)
         if len(values) == 1 and present.all():
             return LeftOut(column.name, "all rows have the same value")
-        if (
-            UNNAMED.fullmatch(column.name)
-            and len(values) == min(len(numbers), MOST_VALUES)
-            and _are_row_numbers(numbers)
-        ):
+        if UNNAMED.fullmatch(column.name) and len(values) == min(len(numbers), most) and _are_row_numbers(numbers):
             return LeftOut(column.name, "an index: it has no name, and a whole number of its own for each row")
         return cls(column.name, style, not bool(present.all()), values, deviates)
 
@@ -120,9 +116,9 @@ class Numbers(Encoder):
         return "numbers" + (", some missing" if self.flags_missing else "")
 
 
-def ranks_of(numbers: Array, weights: Array) -> tuple[Array, Array]:
+def ranks_of(numbers: Array, weights: Array, most: int) -> tuple[Array, Array]:
     """Values and their deviates, which float32 holds, as files do."""
-    values, deviates = normal_deviates(numbers, weights, MOST_VALUES)
+    values, deviates = normal_deviates(numbers, weights, most)
     return values, deviates.astype(np.float32).astype(np.float64)
 
 
@@ -230,23 +226,24 @@ class Times(Encoder):
     cycles: tuple[str, ...]
     values: Array
     deviates: Array
+    order: str = ISO
     kind: ClassVar[str] = "times"
 
     @classmethod
-    def of(cls, column: Column, weights: Array) -> Encoder:
+    def of(cls, column: Column, order: str, weights: Array, most: int) -> Encoder:
         """Learn the ranks, and which cycles there are."""
-        times = as_times(column)
+        times = as_times(column, order)
         present = ~np.isnat(times)
         if not present.any():
             return LeftOut(column.name, "no row has a value")
         days = times[present].astype(np.int64) / DAY
-        values, deviates = ranks_of(days, weights[present])
+        values, deviates = ranks_of(days, weights[present], most)
         if len(values) == 1 and present.all():
             return LeftOut(column.name, "all rows have the same value")
         span = values[-1] - values[0]
         at_midnight = bool((days == np.floor(days)).all())
         has = {"year": span > 366, "week": span > 7, "day": span > 1 and not at_midnight}
-        return cls(column.name, not bool(present.all()), tuple(c for c in has if has[c]), values, deviates)
+        return cls(column.name, not bool(present.all()), tuple(c for c in has if has[c]), values, deviates, order)
 
     @property
     def width(self) -> int:
@@ -260,7 +257,7 @@ class Times(Encoder):
 
     def features(self, column: Column) -> Array:
         """Rank and cycles; a missing time is in the middle of all."""
-        times = as_times(column)
+        times = as_times(column, self.order)
         is_missing = np.isnat(times)
         times = np.where(is_missing, np.datetime64(0, "us"), times)
         days = times.astype(np.int64) / DAY
@@ -277,20 +274,22 @@ class Times(Encoder):
     def told(self) -> str:
         """Times, with their cycles."""
         cycles = f" with the {', the '.join(self.cycles)}" if self.cycles else ""
-        return "times" + cycles + (", some missing" if self.flags_missing else "")
+        written = "" if self.order == ISO else f", written {self.order}"
+        return "times" + cycles + written + (", some missing" if self.flags_missing else "")
 
 
 KINDS: dict[str, type[Encoder]] = {cls.kind: cls for cls in (LeftOut, Numbers, Levels, ManyLevels, Times)}
 
 
-def encoder_of(column: Column, targets: Array, weights: Array) -> tuple[Encoder, Array]:
-    """The encoder of a column, and the features of the training rows."""
+def encoder_of(column: Column, targets: Array, weights: Array, most: int = MOST_VALUES) -> tuple[Encoder, Array]:
+    """The encoder of a column, with so many values of numbers and times, and the features of the training rows."""
     style = style_of(column) if column.kind == "texts" else "point" if column.kind == "numbers" else None
+    order = ISO if column.kind == "times" else order_of(column) if column.kind == "texts" else None
     encoder: Encoder
     if style is not None:
-        encoder = Numbers.of(column, style, weights)
-    elif column.kind == "times" or (column.kind == "texts" and are_times(column)):
-        encoder = Times.of(column, weights)
+        encoder = Numbers.of(column, style, weights, most)
+    elif order is not None:
+        encoder = Times.of(column, order, weights, most)
     else:
         levels, different = levels_of(column), set(column.values)
         if different == {None}:
@@ -352,6 +351,8 @@ def unpack_encoder(facts: Mapping[str, Any], prefix: str, arrays: Mapping[str, A
     cls = KINDS[facts["kind"]]
     parts: dict[str, Any] = {}
     for field in fields(cls):
+        if field.name == "order" and "order" not in facts:  # files of before it was there
+            continue
         value = arrays.get(f"{prefix}_{field.name}", facts.get(field.name))
         value = value.astype(np.float64) if isinstance(value, np.ndarray) else value
         parts[field.name] = tuple(value) if isinstance(value, list) else value
@@ -367,6 +368,8 @@ def check_encoder(encoder: Encoder) -> None:
         values, deviates = encoder.values, encoder.deviates
         is_right &= values.ndim == 1 and values.shape == deviates.shape and len(values) > 0
         is_right &= bool((np.diff(values) > 0).all() and np.isfinite(deviates).all())
+    if isinstance(encoder, Times):
+        is_right &= encoder.order in (ISO, *ORDERS)
     if isinstance(encoder, Levels | ManyLevels):
         is_right &= all(level is None or isinstance(level, str) for level in encoder.levels)
     if isinstance(encoder, ManyLevels):

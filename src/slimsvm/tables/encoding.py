@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slimsvm.tables.containers import Table
-from slimsvm.tables.encoders import Encoder, encoder_of, pack_encoder, unpack_encoder
+from slimsvm.tables.encoders import MOST_VALUES, Encoder, encoder_of, pack_encoder, unpack_encoder
 
 Array = np.ndarray
 
@@ -29,7 +29,9 @@ class TableEncoding:
     has_names: bool
 
     @classmethod
-    def learn(cls, table: Table, targets: Array, weights: Array) -> tuple[TableEncoding, Array]:
+    def learn(
+        cls, table: Table, targets: Array, weights: Array, most_values: int = MOST_VALUES
+    ) -> tuple[TableEncoding, Array]:
         """The encoding of a table, and the features of its rows.
 
         Parameters
@@ -39,8 +41,10 @@ class TableEncoding:
             For columns of many levels: the features of a row come from the targets of other rows.
         weights : float64 ndarray of shape (n_rows,)
             Positive.
+        most_values : int
+            Values of a column of numbers, or of times, that are kept.
         """
-        found = [encoder_of(column, targets, weights) for column in table.columns]
+        found = [encoder_of(column, targets, weights, most_values) for column in table.columns]
         encoding = cls(tuple(encoder for encoder, _ in found), table.has_names)
         return encoding, _joined([features for _, features in found], table.n_rows)
 
@@ -82,7 +86,7 @@ class TableEncoding:
 
     def told(self) -> list[str]:
         """A line for each column: what it was taken for."""
-        return [f"{encoder.name}: {encoder.told()}" for encoder in self.encoders]
+        return [f"{encoder.name or '(no name)'}: {encoder.told()}" for encoder in self.encoders]
 
     # -- files --------------------------------------------------------------------------------------------------------
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.deploy.decisions import multi_class_of
@@ -21,12 +20,15 @@ from slimsvm.deploy.plain_model import (
     check_parts,
     plain_model,
     read_calibration,
+    read_encoding,
 )
 from slimsvm.deploy.predictors import TRIED_FEATURES, try_row
-from slimsvm.deploy.rows import Scaling, read_scaling
+from slimsvm.deploy.rows import read_scaling
+from slimsvm.deploy.steps import refuse
 from slimsvm.estimators._shared.calibrating import Seen
 from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, support_by_sign
 from slimsvm.estimators._shared.input_checks import check_path, wants_probability
+from slimsvm.estimators._shared.pipeline_steps import SCALERS, encoding_of, scaling_of, steps_from
 from slimsvm.estimators._shared.table_saving import read_table_estimator
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
@@ -51,31 +53,28 @@ STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
 LISTS = ("n_iter_", "shape_fit_", "class_weight_")
 CSR_PARTS = ("data", "indices", "indptr")
 KNOWN = {known.__name__: known for known in (BudgetState, OneClassState, OnlineState, Examples, Halfway)}
-SCALERS: dict[str, type] = {
-    cls.__name__: cls for cls in (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
-}  # fmt: skip
 UNSAVED = {"unsaved": True}
 
 
 # -- an estimator -----------------------------------------------------------------------------------------------------
 
 
-def save(estimator, path, with_state: bool = False, scalers: Steps = (), name: str = "") -> None:
+def save(estimator, path, with_state: bool = False, steps: Steps = (), name: str = "") -> None:
     """Write a fitted estimator, and the state that the next chunk of its stream starts from.
 
-    ``with_state`` adds the state that a warm start needs, if the solver left one. ``scalers`` are the steps before the
+    ``with_state`` adds the state that a warm start needs, if the solver left one. ``steps`` are those before the
     estimator in a pipeline, ``name`` is its own name there.
     """
     check_path(estimator, path)
-    header, arrays = file_parts(estimator, scalers, name)
+    header, arrays = file_parts(estimator, steps, name)
     if (stream := pack_stream(estimator, arrays)) is not None:
         header["stream"] = stream
     if with_state and isinstance(estimator._state, Halfway):
         header["halfway"] = pack(estimator._state, arrays)
     elif with_state and estimator._state is not None:
         _pack_budget(estimator._state, header, arrays)
-    # A reader that knows of no scaling would predict from rows as they are.
-    write_model(path, header, arrays, version=2 if scalers else 1)
+    # A reader that knows of no scaling, or of no other step, would predict from rows as they are.
+    write_model(path, header, arrays, version=3 if "encoding" in header else 2 if steps else 1)
 
 
 def _pack_budget(state: BudgetState, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -93,11 +92,14 @@ def _pack_budget(state: BudgetState, header: dict[str, Any], arrays: dict[str, n
     arrays |= {"state_labels": state.examples.labels, "state_weights": state.examples.weights}
 
 
-def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of a fitted estimator behind these scalers."""
+def file_parts(estimator, steps: Steps = (), name: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a fitted estimator behind these steps."""
     header, arrays = estimator.model_.to_file_parts()
+    encoders, scalers = split(steps)
+    if encoders:
+        header["encoding"] = encoding_of(encoders).pack(arrays) | {"machine": name}
     if scalers:
-        header["scaling"] = pack_scalers(scalers, name, arrays)
+        header["scaling"] = pack_scalers(scalers, name, arrays, has_names=not encoders)
     # Not how many kernel values the fit computed: that depends on memory and workers, the file must not.
     told = ("n_features_in_", "objective_", "lower_bound_", "status_")
     fitted: dict[str, Any] = {name: getattr(estimator, name) for name in told} | pack_support(estimator, arrays)
@@ -108,7 +110,7 @@ def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str
         for name in ("C_", "epsilon_", "intercept_kind_", "multi_class_", "label_name_")
         if hasattr(estimator, name)
     }
-    if hasattr(estimator, "feature_names_in_"):
+    if hasattr(estimator, "feature_names_in_") and not encoders:
         fitted["feature_names_in_"] = list(map(str, estimator.feature_names_in_))
     is_calibrated = wants_probability(estimator) or estimator.calibration_size is not None
     if is_calibrated and getattr(estimator, "calibration_", None) is not None:
@@ -128,22 +130,27 @@ def file_parts(estimator, scalers: Steps = (), name: str = "") -> tuple[dict[str
     return header, arrays
 
 
-def read_estimator(path, by_name: dict[str, type]):
+def read_estimator(path, by_name: dict[str, type], transformers: Mapping[str, Any]):
     """The fitted estimator, one of these classes by name, of a file that ``save`` wrote; see `slimsvm.load`.
 
-    A Pipeline where the file has scalers.
+    A Pipeline where the file has other steps; ``transformers`` are the library's own.
     """
     header, arrays = read_model(path)
     with damage_named(f"{path}: not a model this version knows"):
         if "table" in header:
             return read_table_estimator(header, arrays, by_name[header["estimator"]])
         estimator = _estimator(header, arrays, by_name)
-        if "scaling" not in header:
+        encoders: list[tuple[str, Any]] = []
+        if (encoding := read_encoding(header, arrays)) is not None:
+            encoders = steps_from(encoding, transformers)
+        elif "scaling" not in header:
             return estimator
     with damage_named(f"{path}: not a scaling this version knows"):
-        steps = unpack_scalers(header["scaling"], arrays, estimator.n_features_in_)
-        _check_scaling(steps, arrays, estimator.n_features_in_)
-        name = header["scaling"]["machine"]
+        scalers: list[tuple[str, Any]] = []
+        if "scaling" in header:
+            scalers = unpack_scalers(header["scaling"], arrays, estimator.n_features_in_)
+            _check_scaling(scalers, arrays, estimator.n_features_in_)
+        steps, name = [*encoders, *scalers], (header.get("encoding") or header["scaling"])["machine"]
         if not all(isinstance(step, str) for step in (name, *(step for step, _ in steps))):
             raise ValueError("a step of the pipeline has no name")
         return Pipeline([*steps, (name, estimator)])
@@ -444,45 +451,10 @@ def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 # -- scalers ----------------------------------------------------------------------------------------------------------
 
 
-def scaling_of(scalers: Sequence[Any]) -> Scaling:
-    """The scaling of several fitted scalers, one after the other, in one step.
-
-    Each is x ↦ clip((x − offset) · factor) with a positive factor, and so are two of them.
-    """
-    n_features = scalers[0].n_features_in_
-    offset, factor = np.zeros(n_features), np.ones(n_features)
-    low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
-    for scaler in scalers:
-        next_offset, next_factor, bounds = _affine(scaler)
-        low, high = (np.clip((bound - next_offset) * next_factor, *bounds) for bound in (low, high))
-        offset, factor = offset + next_offset / factor, factor * next_factor
-    is_clipped = np.isfinite(low).any() or np.isfinite(high).any()
-    return Scaling(offset, factor, low if is_clipped else None, high if is_clipped else None)
-
-
-def _affine(scaler: Any) -> tuple[Array | float, Array | float, tuple[float, float]]:
-    """Offset, factor and bounds of one scaler."""
-    bounds = -np.inf, np.inf
-    if isinstance(scaler, MinMaxScaler):
-        low, high = scaler.feature_range
-        bounds = (low, high) if scaler.clip else bounds
-        return _doubles(scaler.data_min_) - low / _doubles(scaler.scale_), _doubles(scaler.scale_), bounds
-    if isinstance(scaler, MaxAbsScaler):
-        bounds = (-1.0, 1.0) if getattr(scaler, "clip", False) else bounds
-        return 0.0, 1.0 / _doubles(scaler.scale_), bounds
-    is_standard = isinstance(scaler, StandardScaler)
-    moves = scaler.with_mean if is_standard else scaler.with_centering
-    stretches = scaler.with_std if is_standard else scaler.with_scaling
-    offset = _doubles(scaler.mean_ if is_standard else scaler.center_) if moves else 0.0
-    return offset, 1.0 / _doubles(scaler.scale_) if stretches else 1.0, bounds
-
-
-def _doubles(values: Any) -> Array:
-    return np.asarray(values, np.float64)
-
-
-def pack_scalers(steps: Steps, name: str, arrays: dict[str, Array]) -> dict[str, Any]:
+def pack_scalers(steps: Steps, name: str, arrays: dict[str, Array], has_names: bool) -> dict[str, Any]:
     """The header's part on the scalers and the name of the last step; their arrays join ``arrays``.
+
+    Names of features are kept where the scalers take rows as users have them.
 
     Raises
     ------
@@ -496,7 +468,7 @@ def pack_scalers(steps: Steps, name: str, arrays: dict[str, Array]) -> dict[str,
             if not re.fullmatch(r"[a-z]\w*_", attribute):
                 continue
             if attribute == "feature_names_in_":
-                fitted[attribute] = list(map(str, value))
+                fitted |= {attribute: list(map(str, value))} if has_names else {}
             elif isinstance(value, np.ndarray):
                 arrays[f"scaling_{k}_{attribute}"] = value
             else:
@@ -530,32 +502,41 @@ def unpack_scalers(header: dict[str, Any], arrays: dict[str, Array], n_features:
     return steps
 
 
-# -- pipelines of scalers and an estimator ----------------------------------------------------------------------------
+# -- pipelines of other steps and an estimator ------------------------------------------------------------------------
 
 
-def plain_model_of(model: Any) -> PlainModel:
+def plain_model_of(model: Any, encodes: bool = False) -> PlainModel:
     """The model for prediction alone of a fitted estimator, or of a pipeline of scalers and one.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+    encodes : bool, default=False
+        Whether there may be steps other than scalers, which then are the model's ``encoding``.
 
     Raises
     ------
     NotFittedError
         Before ``fit``.
     TypeError, ValueError
-        See `parts_of`; or the model labels by a task, or scores by a kernel, of Python.
+        See `parts_of`; or the model labels by a task, or scores by a kernel, of Python; or there are other steps.
     """
-    scalers, name, estimator = parts_of(model)
-    return plain_model(*file_parts(estimator, scalers, name))
+    steps, name, estimator = parts_of(model)
+    found = plain_model(*file_parts(estimator, steps, name))
+    if not encodes:
+        refuse(found.encoding, "this", "give pipeline[-1], and rows that the steps before it have transformed")
+    return found
 
 
 def parts_of(model: Any) -> tuple[Steps, str, Any]:
-    """The scalers of a pipeline with their names, the name of the estimator behind them, and the estimator.
+    """The steps of a pipeline before the estimator with their names, the name of the estimator, and the estimator.
 
     Raises
     ------
     NotFittedError
         Before ``fit``.
     TypeError
-        It is neither an estimator of slimsvm nor a pipeline of scalers and one; the message says what to do.
+        It is neither an estimator of slimsvm nor a pipeline that ends with one; the message says what to do.
     """
     if hasattr(model, "best_estimator_"):
         raise TypeError(
@@ -563,7 +544,8 @@ def parts_of(model: Any) -> tuple[Steps, str, Any]:
             "object by joblib.dump"
         )
     name, estimator = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
-    scalers = _scalers(model) if isinstance(model, Pipeline) else []
+    steps = model.steps[:-1] if isinstance(model, Pipeline) else []
+    steps = [(own, step) for own, step in steps if step not in (None, "passthrough")]
     if hasattr(estimator, "machines_"):
         raise TypeError(
             f"a {type(estimator).__name__} encodes the columns of a table and averages several machines: no other form "
@@ -572,23 +554,17 @@ def parts_of(model: Any) -> tuple[Steps, str, Any]:
     if not isinstance(estimator, Fitted):
         raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(estimator).__name__}")
     check_is_fitted(estimator, "model_")
-    if scalers and (hasattr(estimator, "window") or type(estimator).__name__ == "StructuredSVM"):
+    if steps and (hasattr(estimator, "window") or type(estimator).__name__ == "StructuredSVM"):
         raise TypeError(f"a file cannot hold scalers before a {type(estimator).__name__}, whose X are not single rows: "
                         "save pipeline[-1], and scale new rows like the training rows")  # fmt: skip
     fitted: Any = estimator
-    if scalers and not fitted.kernel_.has_features:
+    if steps and not fitted.kernel_.has_features:
         raise TypeError("a file cannot hold scalers before a matrix of kernel values: save pipeline[-1]")
-    return scalers, name, estimator
+    return steps, name, estimator
 
 
-def _scalers(pipeline: Pipeline) -> list[tuple[str, Any]]:
-    """The scalers before the last step; "passthrough" is left out."""
-    scalers = [(name, step) for name, step in pipeline.steps[:-1] if step not in (None, "passthrough")]
-    for _, step in scalers:
-        if type(step) not in SCALERS.values():
-            raise TypeError(
-                f"a file holds the last step of a pipeline and the scalers before it ({', '.join(SCALERS)}), found a "
-                f"{type(step).__name__}: slimsvm.save(pipeline[-1], path) saves the last step, for rows that "
-                "the other steps have transformed; joblib.dump(pipeline, path) keeps the whole pipeline"
-            )
-    return scalers
+def split(steps: Steps) -> tuple[Steps, Steps]:
+    """The steps up to the last one that is no scaler, and the scalers behind it."""
+    others = [k for k, (_, step) in enumerate(steps) if type(step) not in SCALERS.values()]
+    at = others[-1] + 1 if others else 0
+    return steps[:at], steps[at:]

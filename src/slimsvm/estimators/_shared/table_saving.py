@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.deploy.table_model import dense_coef, own_arrays, unpack_vectors
+from slimsvm.deploy.table_model import checked_misfits, dense_coef, misfits_of_classes, own_arrays, unpack_vectors
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
 from slimsvm.estimators._shared.table_search import ADDITIVE, Machine, Recipe
 from slimsvm.kernels import KERNELS
@@ -46,6 +46,8 @@ def table_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     }
     arrays |= {"importances": estimator.feature_importances_, "misfits": estimator.nonconformity_}
     if hasattr(estimator, "classes_"):
+        own = estimator.nonconformity_of_classes_
+        arrays |= {"misfits_of_classes": np.concatenate(own), "n_misfits": np.array(list(map(len, own)), np.uint32)}
         classes = np.asarray(estimator.classes_)
         header["classes_are_objects"] = classes.dtype.kind == "O"
         arrays["classes"] = classes.astype(str) if classes.dtype.kind == "O" else classes
@@ -61,9 +63,7 @@ def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: 
     estimator.report_ = str(header["report"])
     if isinstance(header["label"], str):
         estimator.label_name_ = header["label"]
-    estimator.feature_importances_, estimator.nonconformity_ = arrays["importances"], arrays["misfits"]
-    if estimator.nonconformity_.ndim != 1 or not np.isfinite(estimator.nonconformity_).all():
-        raise ValueError("misfits of rows held out must be finite numbers")
+    estimator.feature_importances_, estimator.nonconformity_ = arrays["importances"], checked_misfits(arrays)
     names = [encoder.name for encoder in estimator.encoding_.encoders]
     estimator.n_features_in_ = len(names)
     if estimator.encoding_.has_names:
@@ -74,6 +74,7 @@ def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: 
     if "classes" in arrays:
         classes = arrays["classes"]
         estimator.classes_ = classes.astype(object) if header["classes_are_objects"] else classes
+        estimator.nonconformity_of_classes_ = misfits_of_classes(arrays)
     check_machines(estimator.machines_, goal_of(estimator))
     estimator.predict({name: [None] for name in names} if estimator.encoding_.has_names else [[None] * len(names)])
     return estimator

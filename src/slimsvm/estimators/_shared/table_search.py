@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from slimsvm.parts.values_of_C import fit_on_trial
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Exact
 from slimsvm.tables import Table, TableEncoding
+from slimsvm.tables.encoders import MOST_VALUES
 from slimsvm.tables.splines import AdditiveModel
 from slimsvm.tasks.smooth import task_of_classes
 
@@ -59,6 +60,8 @@ EXACT = Exact()
 MOST_MOVED = 200
 # Misfits of rows held out that are kept: sets and intervals are right to a half of a hundredth.
 MOST_MISFITS = 199
+# Those of each class, which are exact for whole hundredths.
+MOST_OF_CLASS = 99
 # Of the time limit, the share of the search.
 SEARCH_SHARE = 0.6
 
@@ -202,9 +205,17 @@ def folds_of(kinds: Array, rng: np.random.RandomState) -> Array:
 
 
 def search(
-    table: Table, y: Array, weights: Array, goal: Goal, rng: np.random.RandomState, n_jobs: int | None, verbose: int
+    table: Table,
+    y: Array,
+    weights: Array,
+    goal: Goal,
+    rng: np.random.RandomState,
+    n_jobs: int | None,
+    verbose: int,
+    most_values: int = MOST_VALUES,
 ) -> tuple[Found, TableEncoding, Rows]:
-    """The recipes whose mean has the lowest loss out of fold; the encoding of all rows, and rows to train on, encoded.
+    """The recipes whose mean has the lowest loss out of fold; the encoding of all rows, which keeps so many values of a
+    column, and rows to train on, encoded.
 
     Of many rows some are taken. A time limit and Ctrl-C end the search early: what was tried until then counts.
 
@@ -213,7 +224,7 @@ def search(
     KeyboardInterrupt
         Nothing was tried by then.
     """
-    encoding, features = TableEncoding.learn(table, goal.targets(y), weights)
+    encoding, features = TableEncoding.learn(table, goal.targets(y), weights, most_values)
     rows = merged(Rows(features, y, weights, encoding.are_flags, goal, n_jobs))
     if len(y) < FEW_ROWS:
         parts = list(_folds_of_few(rows, rng))
@@ -367,20 +378,33 @@ def machines_of(found: Found, rows: Rows) -> list[Machine]:
     return [replace(machine, weight=machine.weight / total) for machine in machines]
 
 
-def misfits_of(found: Found, machines: list[Machine]) -> Array:
-    """How badly the targets of rows held out fit the mean of machines that were not trained on them, ascending."""
+class Misfits(NamedTuple):
+    """How badly rows held out fit, ascending: of all, and of each class if there are classes."""
+
+    of_all: Array
+    of_classes: list[Array]
+
+
+def misfits_of(found: Found, machines: list[Machine], goal: Goal) -> Misfits:
+    """The misfits of rows held out in the mean of machines that were not trained on them."""
     if not found.evidences:
-        return np.zeros(0)
+        return kept_misfits(np.zeros(0), np.zeros(0), goal)
     evidence: Any = sum(machine.weight * found.evidences[machine.recipe] for machine in machines)
-    goal, (y, _) = found.parts[0][0].goal, held_out(found.parts)
-    return some_in_order(goal.misfits(evidence, y))
+    return kept_misfits(evidence, held_out(found.parts)[0], goal)
 
 
-def some_in_order(misfits: Array) -> Array:
-    """Misfits, ascending; of many the ones that are as large as shares j / (MOST_MISFITS + 1) of them."""
+def kept_misfits(evidence: Array, y: Array, goal: Goal) -> Misfits:
+    """Some of the misfits of rows."""
+    misfits, n_classes = goal.misfits(evidence, y), getattr(goal, "n_classes", 0)
+    of_classes = [some_in_order(misfits[y == c], MOST_OF_CLASS) for c in range(n_classes)]
+    return Misfits(some_in_order(misfits), of_classes)
+
+
+def some_in_order(misfits: Array, most: int = MOST_MISFITS) -> Array:
+    """Misfits, ascending; of many the ones that are as large as shares j / (most + 1) of them."""
     misfits, n = np.sort(misfits), len(misfits)
-    if n > MOST_MISFITS:
-        places = -(-(n + 1) * np.arange(1, MOST_MISFITS + 1) // (MOST_MISFITS + 1))
+    if n > most:
+        places = -(-(n + 1) * np.arange(1, most + 1) // (most + 1))
         misfits = misfits[places - 1]
     return misfits.astype(np.float32)  # as files have them
 
@@ -393,7 +417,7 @@ def trained(recipe: Recipe, rows: Rows) -> tuple[KernelExpansion | AdditiveModel
     return rounded(fit.model), fit.status is not Status.TIME_LIMIT
 
 
-def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Array]:
+def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Misfits]:
     """One machine of few vectors in the kernel of the best smooth recipe, by the loss that is best on the folds;
     misfits of rows held out.
     """
@@ -406,8 +430,9 @@ def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Ar
     if found.parts:
         recipe = min(small_recipes(recipe, goal), key=lambda recipe: judged_on(recipe, parts[:FEW_FOLDS])[0])
     _, evidence, calibration = judged_on(recipe, parts)
-    misfits = goal.misfits(evidence, held_out(parts)[0]) if found.parts else np.zeros(0)
-    return Machine(recipe, 1.0, small_model(recipe, rows, max_basis), calibration), some_in_order(misfits)
+    y = held_out(parts)[0]
+    misfits = kept_misfits(evidence, y, goal) if found.parts else kept_misfits(np.zeros(0), np.zeros(0), goal)
+    return Machine(recipe, 1.0, small_model(recipe, rows, max_basis), calibration), misfits
 
 
 def small_recipes(smooth: Recipe, goal: Goal) -> list[Recipe]:
