@@ -15,7 +15,7 @@ from slimsvm.kernels import RBF, EvalCounter
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.size_search import compact, reduced_models, size_search
+from slimsvm.size_search import compact, reduced_models, size_search, trials
 from slimsvm.size_search.reduced_models import MoveSettings
 from slimsvm.size_search.trials import (
     FOLDS,
@@ -508,6 +508,19 @@ def test_two_classes_at_high_prices_have_newtons_method(C, ascends):
     problem = Problem(as_rows(X), Binary().encode(2.0 * y - 1.0), Binary(), RBF(1.0), C=C, random_state=0)
     assert size_search.SizeSearch(problem, Compact(), None, ()).ascends == ascends
     assert size_search.SizeSearch(problem, Compact(max_basis=5), None, ()).ascends
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_moved_vectors_follow_learned_ones_that_there_is_no_room_for(is_quick, monkeypatch):
+    """Learned vectors that surely err less are the only ones to try, as long as their sweeps are quick."""
+    X, y = moons(300)
+    problem = Problem(as_rows(X), Binary().encode(2.0 * y - 1.0), Binary(), RBF(1.0), random_state=0)
+    search = size_search.SizeSearch(problem, Compact(), None, ())
+    monkeypatch.setattr(search, "_is_swept_quickly", lambda k: is_quick)
+    search.splits, search.leads = trials.parts(y, False, np.random.default_rng(0)), 2
+    search._part(0)
+    search.exact_evals = search._exact_work()
+    assert [machine.way == reduced_models.LEARNED for machine in search._machines(20)] == [is_quick]
 
 
 def test_vectors_that_are_near_enough_stay():

@@ -288,8 +288,9 @@ class SizeSearch(SearchWork):
         if self.solver.learn_metric:
             return [Machine(task, LEARNED)]
         if self.leads >= self.settings.leads and one is not None:
-            found = [Machine(one, LEARNED)] if self._is_swept_quickly(k) else []
-            return [machine for machine in found if self._has_room(machine, k)]
+            learned = Machine(one, LEARNED)
+            if self._is_swept_quickly(k) and self._has_room(learned, k):
+                return [learned]
         found = list[Machine]()
         if task.class_pairs():
             found.append(Machine(task, SOLVED if self._is_quick(task, k, PAIR_SHARE) else NEAR))
