@@ -22,7 +22,7 @@ from slimsvm.size_search.trials import (
     SizeSettings,
     Trial,
 )
-from slimsvm.tasks import Binary
+from slimsvm.tasks import Binary, OneVsOne
 
 
 def moons(n=2500, seed=0):
@@ -234,13 +234,13 @@ def test_vectors_of_many_features_move_along_directions(has_directions):
     mover = reduced_models.Mover(problem, np.random.default_rng(0), EvalCounter())
     assert (mover.along is not None) == has_directions
     moved, plain = mover.moved(mover.distance(exact), None, 10, 1e12), Distance(exact, None, 1, EvalCounter())
-    distances = [plain.value_and_gradient(np.float64(basis))[0] for basis in (exact.basis[:10], moved)]
+    distances = [plain.at(np.float64(basis))[0] for basis in (exact.basis[:10], moved)]
     assert moved.shape == (10, 240)
     assert distances[1] < 0.8 * distances[0]
     if has_directions:
         seen = mover.along[0].of_vectors(moved)
         np.testing.assert_allclose(mover.along[0].lifted(seen), moved, atol=1e-4)
-        value, gradient = mover.distance(exact).value_and_gradient(seen)
+        value, gradient, _ = mover.distance(exact).at(seen)
         assert value == pytest.approx(distances[1], rel=0.01)
         assert not gradient[:, -1].any()
 
@@ -523,6 +523,16 @@ def test_moved_vectors_follow_learned_ones_that_there_is_no_room_for(is_quick, m
     assert [machine.way == reduced_models.LEARNED for machine in search._machines(20)] == [is_quick]
 
 
+@pytest.mark.parametrize(("n_classes", "steps"), [(2, (30, 15)), (4, (10, 8))])
+def test_steps_of_the_first_vectors_and_of_those_that_join(n_classes, steps):
+    X, y = three_classes()
+    X, y = X[y < n_classes], y[y < n_classes]  # labels 0, 1 and 3
+    task = OneVsOne(n_classes) if n_classes > 2 else Binary()
+    problem = Problem(as_rows(X), task.encode(y if n_classes > 2 else 2.0 * y - 1.0), task, RBF(1.0))
+    mover = reduced_models.Mover(problem, np.random.default_rng(0), EvalCounter())
+    assert tuple(mover._steps(X, have, 10, 1e12)[0] for have in (0, 5)) == steps
+
+
 def test_vectors_that_are_near_enough_stay():
     X, y = make_moons(400, noise=0.2, random_state=0)
     exact = SVC().fit(X, y).model_
@@ -533,4 +543,4 @@ def test_vectors_that_are_near_enough_stay():
     first = next(i for i, share in enumerate(every) if share <= 1e-3)
     assert 0 < n_steps == first < len(every) - 1
     assert [record["objective"] for record in history] == every[: first + 1]
-    assert distance.value_and_gradient(found)[0] <= 1e-3 * distance.total
+    assert distance.at(found)[0] <= 1e-3 * distance.total

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 import slimsvm
 from kernel_cases import with_metric
 from slimsvm import SVC, SVR, KernelExpansion, compress
+from slimsvm.bases import distance as distance_of_models
 from slimsvm.bases.distance import Distance, DistanceSettings, descend
 from slimsvm.bases.preimage import TrainingRows
 from slimsvm.bases.reduced_set import ReducedSettings, greedy, reduce_model
@@ -60,12 +61,12 @@ def test_gradient_is_that_of_the_distance(name, with_rows, sparse):
     rows = rng.normal(size=(30, 5))
     distance = Distance(model, (csr_array(rows) if sparse else rows) if with_rows else None, 1, EvalCounter())
     basis = rng.normal(size=(3, 5))
-    _, gradient = distance.value_and_gradient(basis)
+    gradient = distance.at(basis)[1]
     numerical = np.zeros_like(basis)
     for at in np.ndindex(basis.shape):
         step = np.zeros_like(basis)
         step[at] = 1e-5
-        ahead, behind = (distance.value_and_gradient(basis + s * step)[0] for s in (1, -1))
+        ahead, behind = (distance.at(basis + s * step)[0] for s in (1, -1))
         numerical[at] = (ahead - behind) / 2e-5
     np.testing.assert_allclose(gradient, numerical, atol=1e-6 * np.abs(numerical).max())
 
@@ -78,7 +79,7 @@ def test_distance_and_coefficients_are_those_of_dense_algebra():
         return np.exp(-0.3 * ((a[:, None] - b[None]) ** 2).sum(axis=2))
 
     distance = Distance(model, None, 1, EvalCounter())
-    coef, value = distance.coefficients(basis), distance.value_and_gradient(basis)[0]
+    coef, value = distance.coefficients(basis), distance.at(basis)[0]
     expected = np.linalg.solve(k(basis, basis), k(basis, model.basis) @ model.coef)
     np.testing.assert_allclose(coef, expected, rtol=1e-9)
     together, both = np.vstack([model.basis, basis]), np.vstack([model.coef, -coef])
@@ -87,7 +88,7 @@ def test_distance_and_coefficients_are_those_of_dense_algebra():
     assert distance.norm_squared == pytest.approx(np.sum(model.coef * (k(model.basis, model.basis) @ model.coef)))
 
     distance = Distance(model, rows, 1, EvalCounter())
-    coef, value = distance.coefficients(basis), distance.value_and_gradient(basis)[0]
+    coef, value = distance.coefficients(basis), distance.at(basis)[0]
     error, residual = distance.parts(basis, coef)
     scores = k(rows, model.basis) @ model.coef
     assert error == pytest.approx(np.sqrt(np.mean(np.sum((scores - k(rows, basis) @ coef) ** 2, axis=1))), rel=1e-9)
@@ -97,12 +98,12 @@ def test_distance_and_coefficients_are_those_of_dense_algebra():
 def test_blocks_and_threads_leave_no_trace():
     model, rng = expansion(RBF(0.3), n=300), np.random.default_rng(1)
     basis, rows = rng.normal(size=(130, 5)), rng.normal(size=(500, 5))
-    value, gradient = Distance(model, rows, 1, EvalCounter()).value_and_gradient(basis)
-    again = Distance(model, rows, 3, EvalCounter()).value_and_gradient(basis)
+    value, gradient, _ = Distance(model, rows, 1, EvalCounter()).at(basis)
+    again = Distance(model, rows, 3, EvalCounter()).at(basis)
     assert again[0] == value
     np.testing.assert_array_equal(again[1], gradient)
     own = DistanceSettings(block_values=130 * 70, kept_bytes=0)
-    cut = Distance(model, rows, 1, EvalCounter(), settings=own).value_and_gradient(basis)
+    cut = Distance(model, rows, 1, EvalCounter(), settings=own).at(basis)
     assert cut[0] == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(cut[1], gradient, atol=1e-6 * np.abs(gradient).max())
 
@@ -114,7 +115,25 @@ def test_single_precision_does_not_take_rounding_for_nearness():
     start = model.basis[np.sort(np.random.default_rng(0).choice(model.n_basis, 100, replace=False))]
     rough, true = (Distance(model, None, 1, EvalCounter(), dtype) for dtype in (np.float32, np.float64))
     for basis in (start, descend(rough, start, 15)[0]):
-        assert rough.value_and_gradient(basis)[0] > true.value_and_gradient(basis)[0] - 1e-3 * true.total
+        assert rough.at(basis)[0] > true.at(basis)[0] - 1e-3 * true.total
+
+
+def test_curvatures_are_bounded_where_coefficients_cancel(monkeypatch):
+    """Of orthogonal vectors they sum to 2 at most; coefficients of pairs of near vectors are many times as long."""
+    found = []
+
+    def ask(share, points, max_iter, enough):
+        found.append(share(points)[2])
+        return points, [0.0]
+
+    monkeypatch.setattr(distance_of_models, "least_by_lbfgs", ask)
+    model, rng = expansion(RBF(0.3)), np.random.default_rng(1)
+    basis = np.repeat(rng.normal(size=(5, 5)), 2, axis=0) + 1e-3 * rng.normal(size=(10, 5))
+    distance = Distance(model, None, 1, EvalCounter())
+    descend(distance, basis, 5)
+    assert np.abs(distance.coefficients(basis)).max() > 100
+    assert found[0].shape == (10, 1)
+    assert 0 < found[0].sum() <= 2
 
 
 def test_kernel_evaluations_are_counted():

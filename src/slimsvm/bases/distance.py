@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
-from scipy.optimize import minimize
 
+from slimsvm.bases.lbfgs import least_by_lbfgs
 from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import EvalCounter, FoldedKernel, KernelRows
 from slimsvm.kernels.pairs import between
@@ -25,6 +25,9 @@ NORM_WEIGHT = 1e-5
 # The vectors per tile of the products, which threads share; a tile has all of them if there are fewer than MANY kernel
 # values.
 PANEL, MANY = 64, 1 << 17
+# L-BFGS takes ‖β_j‖² for the curvature at a vector, raised to POWER, as a share of the mean and at least FLOOR of it
+# (docs/experiments/learned_bases.md, "Steps by the length of coefficients").
+POWER, FLOOR = 0.5, 0.1
 # Candidates for the constant added to the diagonal of H, scaled to ones, for each precision: the first one with which H
 # has a Cholesky factor is taken. With smaller ones, rounding in single precision alone makes D negative
 # (docs/experiments/automatic_choice.md, "The distance in single precision fell below zero").
@@ -109,8 +112,8 @@ class Distance:
         """Return the best coefficients (k, m) over the vectors."""
         return self._solve(basis, {})[0]
 
-    def value_and_gradient(self, basis: Array) -> tuple[float, Array]:
-        """Return D and its gradient (k, d) in the vectors."""
+    def at(self, basis: Array) -> tuple[float, Array, Array]:
+        """Return D, its gradient (k, d) in the vectors, and the best coefficients (k, m) over them."""
         kept: dict[int, list] = {}
         gram = between(self.own.kernel_rows, basis) if self.norm_weight else None
         beta, less = self._solve(basis, kept, gram)
@@ -127,7 +130,7 @@ class Distance:
         folding = self._differentiable.folding(basis.shape[1])
         if folding.norms:
             gradient -= basis * mass[:, None]
-        return self.total - less, 2.0 * folding.metric * gradient
+        return self.total - less, 2.0 * folding.metric * gradient, beta
 
     def parts(self, basis: Any, beta: Array) -> tuple[float, float]:
         """Return the root mean squared difference of the scores (0 without rows), and ‖w − ŵ‖ (NaN for "sigmoid")."""
@@ -275,22 +278,23 @@ def descend(
     gamma = distance.kernel.gamma if distance.kernel.has_metric else 0.5
     unit = np.broadcast_to(1.0 / np.sqrt(2.0 * np.asarray(gamma)), basis.shape[1])
     total = distance.total if distance.total > 0 else 1.0
-    history: list[dict[str, Any]] = []
 
-    def share(flat: Array) -> tuple[float, Array]:
-        value, gradient = distance.value_and_gradient(flat.reshape(basis.shape) * unit)
-        if not history:
-            history.append({"objective": value / total})
-        return value / total, (gradient * unit).ravel() / total
+    def share(scaled: Array) -> tuple[float, Array, Array]:
+        value, gradient, beta = distance.at(scaled * unit)
+        return value / total, gradient * (unit / total), _curvature(beta, total)
 
-    def note(intermediate_result: Any) -> None:
-        history.append({"objective": float(intermediate_result.fun)})
-        if intermediate_result.fun <= enough:
-            raise StopIteration
+    points, values = least_by_lbfgs(share, basis / unit, max_iter, enough)
+    history = [{"objective": value} for value in values]
+    return (points * unit if len(values) > 1 else basis), history, len(values) - 1
 
-    options: Any = {"maxiter": max_iter, "ftol": 1e-9, "gtol": 1e-9}
-    callback: Any = note
-    found = minimize(share, (basis / unit).ravel(), jac=True, method="L-BFGS-B", options=options, callback=callback)
-    if not found.fun < history[0]["objective"]:
-        return basis, history[:1], 0
-    return found.x.reshape(basis.shape) * unit, history, int(found.nit)
+
+def _curvature(beta: Array, total: float) -> Array:
+    """Return rough second derivatives of D / total at each vector (k, 1), in units of the kernel's width.
+
+    2‖β_j‖² / total, as of vectors that are orthogonal and have no more to gain. These have at most 2 in all: of vectors
+    that lie near to each other coefficients are large, and cancel.
+    """
+    squares = np.sum(beta * beta, axis=1, keepdims=True)
+    mean = max(float(squares.mean()), 1e-300)
+    found: Array = np.maximum(squares / mean, FLOOR) ** POWER * min(2.0 * mean / total, 2.0 / len(beta))
+    return found

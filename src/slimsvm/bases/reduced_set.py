@@ -47,7 +47,7 @@ class ReducedSettings:
 
     # The rows by which vectors are optimised; the coefficients are solved for over all rows.
     most_rows: int = 10_000
-    # The largest k · d that is optimised: L-BFGS stores some twenty copies.
+    # The largest k · d that is optimised: L-BFGS stores some fifteen copies.
     most_values: int = 1 << 23
 
 

@@ -21,7 +21,7 @@ several kinds tried with as many vectors, a later one is taken only if it errs l
 has its own chance to look good.
 
 With ``max_basis`` there is no search: the exact machine of all rows, so many vectors moved to be near to it, and their
-coefficients, of pairs of classes at the higher price. Where moved vectors miss more than a fifth of the machine's ‖w‖²,
+coefficients, of pairs of classes at the higher price. Where moved vectors miss more than a sixth of the machine's ‖w‖²,
 one problem's are learned from the rows instead.
 
 With ``learn_metric`` vectors are learned from the rows with one scale per feature (`solvers.learned_vectors`). The
@@ -127,7 +127,7 @@ class Compact(Solver):
     max_basis : int or None, default=None
         Number of vectors, without a search and without held-out rows. If the exact SVM has no more, it is the model.
         Otherwise vectors of the exact SVM are moved. For two classes and regression, `Refine` learns the vectors
-        instead if the moved ones miss more than a fifth of the exact SVM's ‖w‖².
+        instead if the moved ones miss more than a sixth of the exact SVM's ‖w‖².
 
     Notes
     -----

@@ -81,9 +81,12 @@ class MoveSettings:
     and costs, "Not giving up" the sums. The others were chosen, not measured.
     """
 
-    # Steps of L-BFGS on the first vectors, and whenever some more join them.
+    # Steps of L-BFGS on the first vectors, and whenever some more join them; and the same for pairs of classes
+    # (learned_bases.md, "Steps by the length of coefficients").
     first_steps: int = 30
     more_steps: int = 15
+    first_steps_of_pairs: int = 10
+    more_steps_of_pairs: int = 8
     # No more steps where the nearest model misses less than this of ‖w‖² (learned_bases.md, "Two classes").
     near_enough: float = 1e-3
     # … but fewer where that would take longer than the exact machine of a part, in its kernel evaluations:
@@ -111,11 +114,11 @@ def quick_evals(problem: Problem) -> float:
 class DistanceAlong(Distance):
     """The distance between models that are seen along principal directions; vectors stay in what these span."""
 
-    def value_and_gradient(self, basis: Array) -> tuple[float, Array]:
-        """D and its gradient (k, q + 1), whose last column is 0: how far a vector is from the directions."""
-        value, gradient = super().value_and_gradient(basis)
+    def at(self, basis: Array) -> tuple[float, Array, Array]:
+        """Return D, its gradient (k, q + 1), whose last column (distances from the directions) is 0, and coefficients."""
+        value, gradient, beta = super().at(basis)
         gradient[:, -1] = 0.0
-        return value, gradient
+        return value, gradient, beta
 
 
 class Mover:
@@ -220,7 +223,10 @@ class Mover:
         """How many steps there is room for, and what each takes."""
         own = self.settings
         work = self.share * k * (own.move_cost * float(V.shape[0]) + own.factor_cost * float(k) ** 2)
-        most = own.more_steps if have else own.first_steps
+        if measured_by(self.problem.task).class_pairs():
+            most = own.more_steps_of_pairs if have else own.first_steps_of_pairs
+        else:
+            most = own.more_steps if have else own.first_steps
         return min(int(max(quick_evals(self.problem), room) / work), most), work
 
     def _distance(self, exact: KernelExpansion, dtype: Any) -> Distance:

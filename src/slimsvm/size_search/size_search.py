@@ -80,8 +80,9 @@ class SizeSearchSettings:
     most_price: float = 10.0
     # Two classes at higher prices have Newton's method at once, as ascent takes long (learned_bases.md, "Two classes").
     ascent_price: float = 20.0
-    # Where the number of vectors is given: what moved ones may miss of ‖w‖² (learned_bases.md, "Two classes").
-    most_missed: float = 0.2
+    # Where the number of vectors is given: what moved ones may miss of ‖w‖² (learned_bases.md, "Two classes" and "Steps
+    # by the length of coefficients").
+    most_missed: float = 1 / 6
     # Gap of the coefficients in trials, as a share of the objective.
     trial_tol: float = 1e-2
     # The rate at which moved vectors are learned further, and that of vectors which are learned from the start, with a
