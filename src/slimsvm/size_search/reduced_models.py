@@ -115,7 +115,7 @@ class DistanceAlong(Distance):
     """The distance between models that are seen along principal directions; vectors stay in what these span."""
 
     def at(self, basis: Array) -> tuple[float, Array, Array]:
-        """Return D, its gradient (k, q + 1), whose last column (distances from the directions) is 0, and coefficients."""
+        """Return D, its gradient (k, q + 1), whose last column (distances from directions) is 0, and coefficients."""
         value, gradient, beta = super().at(basis)
         gradient[:, -1] = 0.0
         return value, gradient, beta
