@@ -103,6 +103,7 @@ PIPELINES = {
         ["shop", "colour"],
         YES,
     ),
+    "nu": (make_pipeline(NormalRanks(), slimsvm.NuSVC(nu=0.3)), NUMBERS, YES),
     "side by side": (make_pipeline(make_union(NormalRanks(), StandardScaler()), SVC()), NUMBERS, YES),
     "ordered classes": (make_pipeline(COLUMNS, slimsvm.OrdinalSVC()), list(X), KIND),
     "probabilities": (make_pipeline(COLUMNS, SVC(probability=True, random_state=0)), list(X), KIND),
