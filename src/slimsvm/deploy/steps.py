@@ -6,6 +6,7 @@ take it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -19,18 +20,19 @@ Array = np.ndarray
 Columns = list[tuple[str, Array]]
 
 
-class Step:
-    """One step; a dataclass of arrays, numbers, texts and tuples of these, or of steps."""
+@dataclass(frozen=True, eq=False)
+class Step(ABC):
+    """A step of a pipeline; it holds arrays, numbers, texts and tuples of these, or of steps."""
 
     kind: ClassVar[str] = ""
 
+    @abstractmethod
     def n_outputs(self, n_inputs: int) -> int:
-        """How many columns it makes of so many; a ValueError if it takes another number or contradicts itself."""
-        raise NotImplementedError
+        """Count the columns made of ``n_inputs``; raise ValueError if the parts do not go together."""
 
+    @abstractmethod
     def take(self, columns: Columns) -> Columns:
-        """The columns that it makes."""
-        raise NotImplementedError
+        """Make the columns."""
 
 
 def _check(is_right: bool, kind: str, n_inputs: int) -> None:
@@ -49,13 +51,13 @@ class Scaled(Step):
     kind: ClassVar[str] = "scaling"
 
     def n_outputs(self, n_inputs: int) -> int:
-        """One for each."""
+        """Count one for each column."""
         parts = [self.offset, self.factor, *(() if self.low is None else (self.low, self.high))]
         _check(all(np.shape(part) == (n_inputs,) for part in parts), self.kind, n_inputs)
         return n_inputs
 
     def take(self, columns: Columns) -> Columns:
-        """Scaled columns."""
+        """Scale the columns."""
         found = (matrix_of(columns) - self.offset) * self.factor
         found = found if self.low is None else np.clip(found, self.low, self.high)
         return list(zip(names_of(columns), found.T, strict=True))
@@ -70,7 +72,7 @@ class Ranked(Step):
     kind: ClassVar[str] = "ranks"
 
     def n_outputs(self, n_inputs: int) -> int:
-        """One for each."""
+        """Count one for each column."""
         _check(len(self.values) == len(self.deviates) == n_inputs, self.kind, n_inputs)
         for values, deviates in zip(self.values, self.deviates, strict=True):
             is_right = values.ndim == 1 and values.shape == deviates.shape and len(values) > 0
@@ -78,7 +80,7 @@ class Ranked(Step):
         return n_inputs
 
     def take(self, columns: Columns) -> Columns:
-        """Deviates; a value that is not finite stays one, for `Encoding.features` to refuse."""
+        """Make deviates; values that are not finite become NaN, which `Encoding.features` refuses."""
         pairs = zip(columns, self.values, self.deviates, strict=True)
         return [(name, self._of(numbers_of(name, values), *known)) for (name, values), *known in pairs]
 
@@ -96,13 +98,13 @@ class Turned(Step):
     kind: ClassVar[str] = "axes"
 
     def n_outputs(self, n_inputs: int) -> int:
-        """One for each axis."""
+        """Count one for each axis."""
         is_right = self.axes.ndim == 2 and self.axes.shape[1] == n_inputs and self.mean.shape == (n_inputs,)
         _check(is_right, self.kind, n_inputs)
         return len(self.axes)
 
     def take(self, columns: Columns) -> Columns:
-        """A column for each axis."""
+        """Make a column for each axis."""
         found = (matrix_of(columns) - self.mean) @ self.axes.T
         return [(f"axis {a} of {', '.join(names_of(columns)[:3])}, …", values) for a, values in enumerate(found.T)]
 
@@ -126,14 +128,14 @@ class Filled(Step):
     kind: ClassVar[str] = "gaps"
 
     def n_outputs(self, n_inputs: int) -> int:
-        """One for each that is kept, and the flags."""
+        """Count one for each column that is kept, and the flags."""
         is_right = len(self.values) == n_inputs and all(0 <= j < n_inputs for j in self.flagged)
         is_right &= all(value is None or isinstance(value, str | int | float) for value in self.values)
         _check(is_right, self.kind, n_inputs)
         return sum(value is not None for value in self.values) + len(self.flagged)
 
     def take(self, columns: Columns) -> Columns:
-        """Filled columns, and flags."""
+        """Fill the columns, and add flags."""
         gaps = [self.gaps(values) for _, values in columns]
         found = [
             (name, self._with(values, gap, value))
@@ -143,7 +145,7 @@ class Filled(Step):
         return found + [(columns[j][0], gaps[j].astype(np.float64)) for j in self.flagged]
 
     def gaps(self, values: Array) -> Array:
-        """Where a value is missing."""
+        """Find where a value is missing."""
         if values.dtype.kind != "O":
             gaps = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
             return gaps if self.missing is None or isinstance(self.missing, str) else gaps | (values == self.missing)
@@ -151,7 +153,7 @@ class Filled(Step):
 
     @staticmethod
     def _with(values: Array, gap: Array, value: Any) -> Array:
-        """The values with one in the gaps."""
+        """Fill the gaps with one value."""
         found = values.astype(object if isinstance(value, str) or values.dtype.kind == "O" else np.float64)
         found[gap] = value
         return found
@@ -165,7 +167,7 @@ class Levelled(Step):
     refuses: bool
 
     def codes(self, j: int, name: str, values: Array) -> Array:
-        """Places of the values among the levels of column j; −1 for others, or an error that names one."""
+        """Find the places of the values among the levels of column j; −1 for others, or an error that names one."""
         place = {level: k for k, level in enumerate(self.levels[j])}
         plain = values.tolist() if values.dtype.kind in "iuf" else [plain_level(name, value) for value in values]
         # NaN is equal to nothing.
@@ -176,7 +178,7 @@ class Levelled(Step):
         return codes
 
     def check_levels(self, n_inputs: int) -> None:
-        """A ValueError where levels are no levels."""
+        """Raise ValueError if levels are not distinct texts or numbers."""
         right = (str, int, float, type(None))
         _check(len(self.levels) == n_inputs, self.kind, n_inputs)
         _check(all(isinstance(level, right) for levels in self.levels for level in levels), self.kind, n_inputs)
@@ -203,7 +205,7 @@ class Flagged(Levelled):
     kind: ClassVar[str] = "flags"
 
     def n_outputs(self, n_inputs: int) -> int:
-        """The flags of all columns."""
+        """Count the flags of all columns."""
         self.check_levels(n_inputs)
         _check(len(self.places) == len(self.widths) == n_inputs, self.kind, n_inputs)
         for levels, places, width in zip(self.levels, self.places, self.widths, strict=True):
@@ -212,7 +214,7 @@ class Flagged(Levelled):
         return sum(self.widths)
 
     def take(self, columns: Columns) -> Columns:
-        """Columns of 0 and 1."""
+        """Make columns of 0 and 1."""
         found: Columns = []
         for j, (name, values) in enumerate(columns):
             places = self.places[j][self.codes(j, name, values)]
@@ -240,7 +242,7 @@ class Replaced(Levelled):
     kind: ClassVar[str] = "numbers of levels"
 
     def n_outputs(self, n_inputs: int) -> int:
-        """The numbers of all columns."""
+        """Count the numbers of all columns."""
         self.check_levels(n_inputs)
         _check(len(self.numbers) == n_inputs, self.kind, n_inputs)
         for levels, numbers in zip(self.levels, self.numbers, strict=True):
@@ -248,7 +250,7 @@ class Replaced(Levelled):
         return sum(numbers.shape[1] for numbers in self.numbers)
 
     def take(self, columns: Columns) -> Columns:
-        """Columns of numbers."""
+        """Make columns of numbers."""
         found: Columns = []
         for j, (name, values) in enumerate(columns):
             found += [(name, column) for column in self.numbers[j][self.codes(j, name, values)].T]
@@ -263,13 +265,13 @@ class InTurn(Step):
     kind: ClassVar[str] = "in turn"
 
     def n_outputs(self, n_inputs: int) -> int:
-        """What the last one makes."""
+        """Count what the last step makes."""
         for step in self.steps:
             n_inputs = step.n_outputs(n_inputs)
         return n_inputs
 
     def take(self, columns: Columns) -> Columns:
-        """What the last one makes."""
+        """Take the steps in turn; the result is that of the last one."""
         for step in self.steps:
             columns = step.take(columns)
         return columns
@@ -284,13 +286,13 @@ class SideBySide(Step):
     kind: ClassVar[str] = "side by side"
 
     def n_outputs(self, n_inputs: int) -> int:
-        """What all make."""
+        """Count what all steps make."""
         _check(len(self.columns) == len(self.steps), self.kind, n_inputs)
         _check(all(0 <= j < n_inputs for columns in self.columns for j in columns), self.kind, n_inputs)
         return sum(step.n_outputs(len(some)) for some, step in zip(self.columns, self.steps, strict=True))
 
     def take(self, columns: Columns) -> Columns:
-        """What all make, in their order."""
+        """Join what all steps make, in their order."""
         pairs = zip(self.columns, self.steps, strict=True)
         return [made for some, step in pairs for made in step.take([columns[j] for j in some])]
 
@@ -367,11 +369,11 @@ class Encoding:
 
     @property
     def n_features(self) -> int:
-        """Features of encoded rows; a ValueError if the steps contradict each other."""
+        """Count the features of encoded rows; raise ValueError if the steps contradict each other."""
         return InTurn(tuple(step for _, _, step in self.steps)).n_outputs(self.n_columns)
 
     def columns(self, X: Any) -> Columns:
-        """The columns of rows that a user gave: a data frame, a dict of columns, or an array.
+        """Return the columns of rows that a user gave: a data frame, a dict of columns, or an array.
 
         Raises
         ------
@@ -406,7 +408,7 @@ class Encoding:
         return columns
 
     def features(self, columns: Columns, lo: int = 0, hi: int | None = None) -> Array:
-        """Encoded rows lo, …, hi − 1, float64; an error that names a column where a value is missing or infinite."""
+        """Encode rows lo, …, hi − 1 as float64; an error names a column with a missing or infinite value."""
         taken: Columns = [(name, values[lo:hi]) for name, values in columns]
         for _, _, step in self.steps:
             taken = step.take(taken)
@@ -420,7 +422,7 @@ class Encoding:
         return found
 
     def texts(self) -> list[set[str]]:
-        """For each column the texts that steps know; none for a column of numbers."""
+        """Return for each column the texts that steps know; none for a column of numbers."""
         found: list[set[str]] = [set() for _ in range(self.n_columns)]
 
         def look(step: Step, sources: list[int | None]) -> list[int | None]:
@@ -449,13 +451,13 @@ class Encoding:
         return found
 
     def pack(self, arrays: dict[str, Array]) -> dict[str, Any]:
-        """The encoding as JSON; arrays join ``arrays``."""
+        """Return the encoding as JSON; arrays join ``arrays``."""
         steps = [{"name": name, "class": cls, "does": _packed(step, arrays)} for name, cls, step in self.steps]
         return {"names": None if self.names is None else list(self.names), "n_columns": self.n_columns, "steps": steps}
 
     @classmethod
     def unpack(cls, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> Encoding:
-        """The encoding that `pack` wrote; an error if it contradicts itself."""
+        """Read the encoding that `pack` wrote; an error if it contradicts itself."""
         steps = tuple((step["name"], step["class"], _unpacked(step["does"], arrays)) for step in facts["steps"])
         names, n_columns = facts["names"], facts["n_columns"]
         is_right = names is None or (len(names) == n_columns and all(isinstance(name, str) for name in names))
@@ -468,7 +470,7 @@ class Encoding:
         return found
 
     def told(self) -> str:
-        """The steps' names and classes."""
+        """Return the names and classes of the steps."""
         return ", ".join(f"{name!r} ({cls})" for name, cls, _ in self.steps)
 
 
@@ -495,7 +497,7 @@ def _packed(value: Any, arrays: dict[str, Array]) -> Any:
         arrays[name] = value
         return {"array": name}
     if isinstance(value, Step):
-        own = {field.name: _packed(getattr(value, field.name), arrays) for field in fields(value)}  # type: ignore[arg-type]
+        own = {field.name: _packed(getattr(value, field.name), arrays) for field in fields(value)}
         return {"kind": value.kind} | own
     if isinstance(value, tuple):
         return [_packed(each, arrays) for each in value]
@@ -518,6 +520,6 @@ FORMS_WITH_STEPS = "export to='c' or to='json', or pipeline[-1] alone, for rows 
 
 
 def refuse(encoding: Encoding | None, form: str, but: str) -> None:
-    """A ValueError, which names the steps, where a form has no place for them."""
+    """Raise ValueError, which names the steps, if a form has no place for them."""
     if encoding is not None:
         raise ValueError(f"{form} has no place for what the steps {encoding.told()} do: {but}")
