@@ -206,6 +206,14 @@ def overlap(records: Rows) -> Verdict:
         "Cross-training is not in the paper's figure.",
         "a curve, whose numbers are not in the text; k/n → 2B",
         "the paper does not say its rows; 2,000 here" if checks else "",
+        "share of vectors for 2B: "
+        + ", ".join(
+            f"{mean(own, 'n_vectors') / own[0]['n_train']:.2f} for {share:g}"
+            for (method, share), own in sorted(lines.items())
+            if method == EXACT
+        )
+        if checks
+        else "",
     )
 
 
@@ -231,7 +239,18 @@ def against_rows(records: Rows) -> Verdict:
         ingredients(by_rows[PAPERS]),
         "curves, whose numbers are not in the text; the axes end at 8,000 rows and 3,000 vectors",
         reach(max((record["n_train"] for record in records), default=0), LARGEST_IN_FIGURE_3),
+        vectors_at_ends(by_rows, "rows"),
     )
+
+
+def vectors_at_ends(lines: dict[str, dict[Any, Rows]], axis: str) -> str:
+    """Vectors of each method at both ends of a figure's axis."""
+    told = [
+        f"{NAMES[method]} {counted(of[min(of)])} to {counted(of[max(of)])} from {min(of):,g} to {max(of):,g} {axis}"
+        for method, of in lines.items()
+        if of
+    ]
+    return f"vectors: {'; '.join(told)}" * bool(told)
 
 
 def linear(of: dict[int, Rows]) -> list[Check]:
@@ -309,6 +328,7 @@ def with_noise(records: Rows) -> Verdict:
         f"C-SVM in place of ν-SVM, which has the same solutions. {growth_with_rows(records)}".strip(),
         "curves, whose numbers are not in the text; the axis of vectors ends at 8,000",
         reach(n, ROWS_OF_FIGURE_4),
+        vectors_at_ends(lines, "noise"),
     )
 
 
@@ -369,6 +389,11 @@ def table_1(records: Rows, unfinished: Sequence[str]) -> Verdict:
         "test rows here and there, and of the runs.",
         "; ".join(f"{name} {paper.right} % with {paper.vectors:,} vectors" for name, paper in TABLE_1.items()),
         sizes,
+        "; ".join(
+            f"{name} {100 - 100 * mean(own, 'test_error'):.1f} % with {mean(own, 'n_vectors'):,.0f} vectors"
+            for name in TABLE_1
+            if (own := lines.get((PAPERS, name), []))
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.report import bsca, cpsp, cross_training, peers_section, sampled_cuts
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import Verdict, overview
+from benchmarks.report.verdicts import NO_CLAIM, Verdict, overview
 
 Items = list[tuple[Any, ...]]
 
@@ -37,15 +37,22 @@ def claims(found: Found) -> Rows:
             "figure or table": title.partition(":")[0],
             "claim": text.claim,
             "their number": text.theirs or "–",
-            "ours": f"{sum(check.holds for check in text.of_paper)} of {len(text.of_paper)} checks",
+            "ours": text.ours or "–",
             "size here / there": text.sizes or "–",
             "outcome": text.outcome,
-            "why": text.why if text.outcome in ("in part", "not reproduced") else "",
+            "checks that agree": f"{sum(check.holds for check in text.of_paper)} of {len(text.of_paper)}",
+            "why": first_sentence(text.why) if text.outcome in ("in part", "not reproduced") else "",
         }
         for paper, items in PAPERS.items()
         for title, text, *_ in items(found)
-        if isinstance(text, Verdict)
+        if isinstance(text, Verdict) and text.theirs != NO_CLAIM
     ]
+
+
+def first_sentence(text: str) -> str:
+    """The sentence that a text begins with; the rest stands with the figure."""
+    first, stop, _ = text.partition(". ")
+    return f"{first}." if stop else text
 
 
 def first_table(found: Found) -> Items:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,7 +204,18 @@ def table_1(records: Rows) -> Verdict:
         "training errors of SVMlight and uniform cuts (r = 1,000): board 2.87, 2.96 %, Adult 7.52, 7.65 %, covtype "
         "17.87, 18.34 %",
         sizes_of(records),
+        told_of_table_1(records),
     )
+
+
+def told_of_table_1(records: Rows) -> str:
+    """Training errors (%) of LIBSVM and of uniform cuts, set by set."""
+    own, told = of_table_1(records), []
+    for data in PAPERS_TABLE_1:
+        pair = [own.get((data, method), []) for method in (LIBSVM, UNIFORM)]
+        errors = [f"{100 * np.mean([r['train_error'] for r in runs]):.2f}" if runs else "–" for runs in pair]
+        told.append(f"{data} {', '.join(errors)} %")
+    return f"training errors of LIBSVM and uniform cuts (r = 1,000): {', '.join(told)}" * bool(own)
 
 
 def headline(scaling: Rows, growth: Rows) -> Verdict:
@@ -238,7 +250,17 @@ def headline(scaling: Rows, growth: Rows) -> Verdict:
         f"kernel evaluations that grow by n^{CONSTANT} at most.",
         "1,411 s and 1,854 s (r = 400, 1,000) beside 36,533 s of SVMlight; 3.23, 3.14 and 2.94 % test error",
         sizes_of([record for record in scaling if record["data"] == BOARD]),
+        told_of_board(seconds, errors, libsvm),
     )
+
+
+def told_of_board(seconds: dict[Any, float], errors: dict[Any, float], libsvm: float) -> str:
+    """Seconds and test errors (%) of uniform cuts, beside LIBSVM's seconds and the exact machine's error."""
+    if not all((method,) in seconds for method in (*UNIFORMS, EXACT)):
+        return ""
+    times = " and ".join(f"{seconds[method,]:.1f} s" for method in UNIFORMS)
+    wrong = ", ".join(f"{100 * errors[method,]:.2f}" for method in (*UNIFORMS, EXACT))
+    return f"{times} (r = 400, 1,000) beside {libsvm:,.0f} s of LIBSVM; {wrong} % test error (the last: exact machine)"
 
 
 def libsvm_seconds(records: Rows, n: int) -> tuple[float, str]:
@@ -290,7 +312,19 @@ def time_against_rows(growth: Rows, records: Rows) -> Verdict:
         SCALE,
         "a million rows of the board: uniform cuts 1,854 s, violated cuts 60,101 s, SVMlight 36,533 s",
         sizes_of(records),
+        told_of_seconds([record for record in records if record["data"] == BOARD]),
     )
+
+
+def told_of_seconds(records: Rows) -> str:
+    """Seconds of uniform cuts, violated cuts and LIBSVM at the largest number of rows."""
+    n = max((record["n_train"] for record in records), default=0)
+    seconds = means([record for record in records if record["n_train"] == n], ("method",), "seconds")
+    libsvm, how = libsvm_seconds(records, n)
+    if not libsvm or (UNIFORM,) not in seconds or (VIOLATED,) not in seconds:
+        return ""
+    cuts = f"uniform cuts {seconds[UNIFORM,]:.1f} s, violated cuts {seconds[VIOLATED,]:.1f} s"
+    return f"{n:,} rows of the board: {cuts}, LIBSVM {libsvm:,.0f} s ({how})"
 
 
 def errors_against_rows(scaling: Rows, value: str) -> Verdict:
@@ -324,6 +358,11 @@ def errors_against_rows(scaling: Rows, value: str) -> Verdict:
         "the same. The exact machine is LIBSVM, or ours where LIBSVM takes more than an hour.",
         "in the text: uniform cuts within 0.3 to 0.5 points of SVMlight, violated cuts within 0.2",
         sizes_of(scaling),
+        "; ".join(
+            f"{data}, {rows:,} rows: uniform cuts {e[UNIFORM] - e['exact']:+.2f}, violated cuts "
+            f"{e[VIOLATED] - e['exact']:+.2f} points from the exact machine"
+            for data, (rows, e) in last.items()
+        ),
     )
 
 
@@ -355,7 +394,16 @@ def time_against_sample_size(sampled: Rows) -> Verdict:
         "the time of violated cuts grows more slowly with the sample size than that of uniform cuts.",
         checks,
         more="Factors of violated and uniform cuts, without fits that met the time limit, as in the paper.",
+        **of_sample_sizes(sampled, checks),
     )
+
+
+def of_sample_sizes(sampled: Rows, checks: Sequence[Check]) -> dict[str, str]:
+    """What figures 4 to 7 have in common: curves, their rows, and what was measured."""
+    sizes, values = (sorted({record[name] for record in sampled}) for name in ("sample_size", "C"))
+    tried = f"r = {', '.join(f'{r:,}' for r in sizes)}; C = {', '.join(f'{C:g}' for C in values)}"
+    first = checks[0].told if checks else ""
+    return {"theirs": "curves without numbers", "sizes": sizes_of(sampled), "ours": f"{first} ({tried})" * bool(checks)}
 
 
 def iterations_against_sample_size(sampled: Rows) -> Verdict:
@@ -366,7 +414,7 @@ def iterations_against_sample_size(sampled: Rows) -> Verdict:
             (less, before), *_, (more, after) = line.items()
             told = f"{oracle}, C = {C:g}: {before:.0f} to {after:.0f} from r = {less:,} to {more:,}"
             checks.append(Check(after <= before, told))
-    return Verdict("larger samples need fewer iterations.", checks)
+    return Verdict("larger samples need fewer iterations.", checks, **of_sample_sizes(sampled, checks))
 
 
 def errors_against_sample_size(sampled: Rows, value: str) -> Verdict:
@@ -378,7 +426,8 @@ def errors_against_sample_size(sampled: Rows, value: str) -> Verdict:
             spread = max(errors) - min(errors)
             told = f"{oracle}, C = {C:g}: within {spread:.2f} points from r = {STABLE_SIZE} on"
             checks.append(Check(spread <= BAND, told))
-    return Verdict("but for very small samples (r = 100) and small C (0.01) the curves are flat.", checks)
+    claim = "but for very small samples (r = 100) and small C (0.01) the curves are flat."
+    return Verdict(claim, checks, **of_sample_sizes(sampled, checks))
 
 
 def bounds(theorems: Rows) -> str:

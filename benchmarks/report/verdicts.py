@@ -11,6 +11,8 @@ from benchmarks.report.found import Rows
 
 NOTHING = "Not measured in this run."
 WHOLE = "whole"
+# Instead of the paper's number, where the paper claims nothing.
+NO_CLAIM = "–"
 MARKS = {True: "✓", False: "✗"}
 
 
@@ -37,6 +39,8 @@ class Verdict(NamedTuple):
         The paper's number.
     sizes : str
         Sizes here and there; "whole" where they are the paper's own.
+    ours : str
+        What was measured here, as short as the paper's number.
     """
 
     claim: str
@@ -45,10 +49,11 @@ class Verdict(NamedTuple):
     more: str = ""
     theirs: str = ""
     sizes: str = ""
+    ours: str = ""
 
     def __str__(self) -> str:
-        """The claim, how many checks agree, why others do not, and the rest, each on a line."""
-        lines = [f"The paper: {self.claim}"]
+        """The claim, what was measured, how many checks agree, why others do not, and the rest, each on a line."""
+        lines = [f"The paper: {self.claim}", *([f"Here: {self.ours}."] if self.ours else [])]
         lines.append(" ".join(counted(self.checks)) or NOTHING)
         if not all(check.holds for check in self.checks) and self.why:
             lines.append(self.why)

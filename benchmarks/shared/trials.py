@@ -22,6 +22,7 @@ Array = np.ndarray
 WARM_UP_ROWS = (300, 2500)
 WARM_UP_SECONDS = 1.0
 # Runs of a method that makes random choices: five where one takes less than ten minutes, three below an hour, else one.
+# A run that met its time limit is not repeated.
 RUNS_BY_SECONDS = ((600.0, 5), (3600.0, 3))
 # A method that knows no limit is left out where, by its exponent from the sizes before, it would take longer than this.
 MOST_SECONDS = 3600.0
@@ -164,17 +165,19 @@ class Session:
                     self.hear(record)
                 records.append(record)
                 if seed == 0 and "seconds" in record:
-                    runs = self.runs_of(method, record["seconds"])
+                    runs = self.runs_of(method, record)
                     line = self._seconds.setdefault((problem.data, problem.C, method.name), [])
                     line.append((problem.n_train, record["seconds"]))
                 seed += 1
         return records
 
-    def runs_of(self, method: Method, seconds: float) -> int:
-        """How often a method is run whose first run took so long."""
+    def runs_of(self, method: Method, first: dict[str, Any]) -> int:
+        """How often a method is run, by its first run; once where that met the time limit."""
         if not method.seeded:
             return 1
-        return runs_by_seconds(seconds) if self.seeds is None else self.seeds
+        if self.seeds is not None:
+            return self.seeds
+        return 1 if first.get("status") == "time limit" else runs_by_seconds(first["seconds"])
 
     def too_large(self, method: Method, problem: Problem) -> str | None:
         """Why a method that knows no limit is left out of a problem, if it is."""

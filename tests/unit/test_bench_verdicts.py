@@ -115,7 +115,7 @@ def test_sampled_cuts_time_against_rows(method, exponent, holds):
 def sampled(value, lines):
     """Records of sample sizes 100 and 4,000, of each oracle, at C = 1."""
     return [
-        {"oracle": oracle, "C": 1.0, "sample_size": size, value: number}
+        {"data": "adult", "n_train": 22_697, "oracle": oracle, "C": 1.0, "sample_size": size, value: number}
         for oracle, numbers in lines.items()
         for size, number in zip((100, 400, 4000), numbers, strict=True)
     ]
@@ -126,8 +126,11 @@ def test_sampled_cuts_against_the_sample_size():
     agrees, _ = parts_of(sampled_cuts.time_against_sample_size(sampled("seconds", lines)))
     assert agrees == "C = 1: 2.0 and 9.0 times from r = 100 to 4,000."
     lines = {"violated": lines["uniform"], "uniform": lines["violated"]}
-    _, differs = parts_of(sampled_cuts.time_against_sample_size(sampled("seconds", lines)))
-    assert "9.0 and 2.0 times" in differs
+    verdict = sampled_cuts.time_against_sample_size(sampled("seconds", lines))
+    assert "9.0 and 2.0 times" in parts_of(verdict)[1]
+    assert verdict.sizes == "whole"
+    assert verdict.ours == "C = 1: 9.0 and 2.0 times from r = 100 to 4,000 (r = 100, 400, 4,000; C = 1)"
+    assert f"\nHere: {verdict.ours}.\n" in str(verdict)
     text = sampled_cuts.iterations_against_sample_size(
         sampled("iterations", {"violated": (90, 60, 50), "uniform": (40, 45, 50)})
     )
