@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import naive
 from slimsvm import BSCA, BSGD
-from slimsvm.budget.steps import DUAL, PRIMAL
+from slimsvm.budget.budgeted_model import DUAL, PRIMAL
 from slimsvm.kernels import RBF
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows

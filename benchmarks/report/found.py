@@ -46,7 +46,7 @@ STALE_WITH = {
     ),
     "subspace": (
         "src/slimsvm/solvers/cpsp.py",
-        "src/slimsvm/parts/pursuit",
+        "src/slimsvm/parts/pursuit.py",
         "benchmarks/subspace/experiments.py",
         "benchmarks/subspace/sized_methods.py",
         *COMMON,

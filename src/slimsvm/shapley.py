@@ -37,7 +37,7 @@ from scipy.special import roots_legendre
 
 from slimsvm.deploy.plain_model import PlainModel, of_term
 from slimsvm.deploy.rows import as_rows, dense_rows
-from slimsvm.kernels.kernel_form import NUMPY
+from slimsvm.kernels.kernel import NUMPY
 
 Array = np.ndarray
 

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from contracts.solver_cases import VARIANTS, WEIGHTS, problem_of
 from slimsvm import BSGD, LASVM, SVC, SVR, CrossTrainedSVC, OneClassSVM
 from slimsvm.kernels import RBF, CallableKernel, Linear, Polynomial, Sigmoid
-from slimsvm.parts.reports import finite
-from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.run import Fit, Status, finite
 from slimsvm.rows import as_rows
 from slimsvm.solvers import SOLVERS
 

@@ -21,9 +21,8 @@ from contracts.solver_cases import (
 )
 from slimsvm.kernels import RBF, CallableKernel
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.progress import Bar
-from slimsvm.parts.reports import ReportSettings
-from slimsvm.parts.run import Status
+from slimsvm.parts.run import ReportSettings, Status
+from slimsvm.parts.solver import Bar
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts, UniformCuts
 from slimsvm.solvers.exact import ExactSettings

@@ -18,7 +18,7 @@ from slimsvm.deploy.json_model import json_parts
 from slimsvm.deploy.onnx_graph import write_onnx
 from slimsvm.deploy.plain_model import PlainModel, read_plain_model
 from slimsvm.kernels.inner_product import InnerProduct
-from slimsvm.kernels.kernel_form import Expression
+from slimsvm.kernels.kernel import Expression
 from slimsvm.kernels.shift_invariant import ShiftInvariant
 from slimsvm.shapley import explain_scores
 

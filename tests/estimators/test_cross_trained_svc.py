@@ -18,8 +18,7 @@ from cross_training_for_tests import PLAIN, fitted, noisy
 from slimsvm import CrossTrainedSVC, CrossTraining, Exact
 from slimsvm.core.clock import Limit
 from slimsvm.datasets import checkerboard
-from slimsvm.parts.reports import timed, warn_of_time
-from slimsvm.parts.run import Status
+from slimsvm.parts.run import Status, timed, warn_of_time
 
 
 @pytest.mark.parametrize("C", [1.0, pytest.param("validate", marks=pytest.mark.full)])
@@ -115,7 +114,7 @@ def test_all_stages_show_a_bar(capfd):
 
 
 class Hurried(Exact):
-    """Fits in full, and says in both ways of `parts.reports` that the time was too short."""
+    """Fits in full, and says in both ways of `parts.run` that the time was too short."""
 
     def solve(self, problem, state=None, callbacks=()):
         warn_of_time("Exact", "the model of a few rows is returned")

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 
 import slimsvm
 from slimsvm import CPSP, SVC
-from slimsvm.parts.checks import allowed_gap
+from slimsvm.parts.run import allowed_gap
 from slimsvm.tasks import MULTIVARIATE, FBeta, PrecisionAtK, ROCArea
 
 NAMES = sorted(MULTIVARIATE)

@@ -7,7 +7,7 @@ import pytest
 
 from slimsvm import SVC, Blocks
 from slimsvm.datasets import DataError, read_data, read_libsvm_blocks
-from slimsvm.rows.files import Stamp
+from slimsvm.rows.arrays import Stamp
 
 ROWS = (10 * np.random.default_rng(0).normal(size=(100, 3))).astype(np.float32)
 LABELS = np.where(ROWS[:, 0] > 0, "yes", "no")

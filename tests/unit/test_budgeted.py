@@ -11,12 +11,10 @@ import naive
 from budgeted_cases import BOTH, TASKS, anyhow, larger, naive_steps, problem_of
 from slimsvm import BSCA, BSGD, SVC, SVR
 from slimsvm.budget import BUDGET_RULES, BudgetedModel, Remove
-from slimsvm.budget.budgeted_model import N_COUNTS
-from slimsvm.budget.steps import DUAL, PRIMAL
+from slimsvm.budget.budgeted_model import DUAL, N_COUNTS, PRIMAL
 from slimsvm.kernels import RBF
 from slimsvm.parts.budgeted import box_dual
-from slimsvm.parts.budgeted.box_dual import steps_of
-from slimsvm.parts.budgeted.plain_ascent import PlainAscentSettings
+from slimsvm.parts.budgeted.box_dual import PlainAscentSettings, steps_of
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.solvers import ExactCuts

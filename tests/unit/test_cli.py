@@ -277,7 +277,7 @@ def test_an_interrupted_fit_is_saved(capsys, tmp_path, files, monkeypatch):
         if len(shown) == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("slimsvm.parts.progress.Bar.update", update)
+    monkeypatch.setattr("slimsvm.parts.solver.Bar.update", update)
     model = tmp_path / "m.slim"
     assert main(["train", str(files / "board.txt"), str(model), "--solver", "exact-cuts", "--json"]) == 0
     out, err = capsys.readouterr()

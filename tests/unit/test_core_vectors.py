@@ -8,7 +8,7 @@ from scipy.optimize import minimize, minimize_scalar
 from sklearn.metrics.pairwise import rbf_kernel
 
 from slimsvm import BVM, CVM, SVC
-from slimsvm.parts.balls.enclosing_ball import best_scale
+from slimsvm.parts.enclosing_ball import best_scale
 
 BOTH = pytest.mark.parametrize("solver", [CVM, BVM])
 

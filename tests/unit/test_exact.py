@@ -21,11 +21,9 @@ from slimsvm.parts.dual_ascent import active_rows, kernel_values
 from slimsvm.parts.dual_ascent.active_rows import ActiveSettings
 from slimsvm.parts.dual_ascent.dual import Dual, ToleranceSettings
 from slimsvm.parts.dual_ascent.kernel_values import ValueSettings
-from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
-from slimsvm.parts.dual_ascent.smo import KernelBlock, solve_set
+from slimsvm.parts.dual_ascent.smo import KernelBlock, NewtonSteps, solve_set
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import ReportSettings, exact_objective
-from slimsvm.parts.run import Status
+from slimsvm.parts.run import ReportSettings, Status, exact_objective
 from slimsvm.rows import as_rows
 from slimsvm.solvers import exact
 from slimsvm.solvers.exact import ExactSettings

@@ -14,7 +14,7 @@ from slimsvm import SVC, Blocks
 from slimsvm.cli import main
 from slimsvm.datasets import read_libsvm_blocks
 from slimsvm.rows import as_rows
-from slimsvm.rows.files import Stamp
+from slimsvm.rows.arrays import Stamp
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 N = 40_000  # of some hundred kilobytes: pages of the file are gone when it shrinks

@@ -6,8 +6,7 @@ import pytest
 from slimsvm import SVC
 from slimsvm.kernels import RBF
 from slimsvm.parts.dual_ascent import smo
-from slimsvm.parts.dual_ascent.newton_step import FIRST, STEP, NewtonSteps, newton_step
-from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings
+from slimsvm.parts.dual_ascent.smo import FIRST, STEP, KernelBlock, NewtonSteps, SetSettings, newton_step
 from slimsvm.solvers import exact
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 from slimsvm import core
-from slimsvm.parts.cuts.simplex_qp import SimplexQP
+from slimsvm.parts.cuts.working_set import SimplexQP
 
 
 def solve_simplex_qp(G, h, C, alpha=None, **options):

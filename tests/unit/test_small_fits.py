@@ -13,7 +13,7 @@ from slimsvm.core.border import Function
 from slimsvm.kernels import kernel as kernel_module
 from slimsvm.parts.dual_ascent import active_rows
 from slimsvm.parts.dual_ascent.dual import Tolerance, ToleranceSettings
-from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
+from slimsvm.parts.dual_ascent.smo import NewtonSteps
 
 
 @pytest.fixture

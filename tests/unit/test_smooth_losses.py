@@ -602,7 +602,7 @@ def test_the_norms_price_is_the_problem_s():
     task = tasks.SmoothBinary()
     problem = Problem(as_rows(X), task.encode(y == "yes"), task, RBF(1.0), C=2.0)
     fit = LowRank(None).solve(problem)
-    from slimsvm.parts.reports import float64_objective
+    from slimsvm.parts.run import float64_objective
 
     assert fit.objective == pytest.approx(float64_objective(problem, fit.model), rel=1e-9)
     for other in (ExactCuts(), CPSP()):

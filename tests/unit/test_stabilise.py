@@ -8,8 +8,7 @@ import pytest
 from slimsvm import SVC, ExactCuts
 from slimsvm.kernels import Sigmoid
 from slimsvm.parts.cuts.line_search import BestPoint
-from slimsvm.parts.cuts.oracles import Point
-from slimsvm.parts.cuts.solution import Solution
+from slimsvm.parts.cuts.oracles import Point, Solution
 from slimsvm.tasks import Binary
 
 

@@ -11,8 +11,7 @@ from sklearn.svm import LinearSVC
 
 from slimsvm import SVC, Exact
 from slimsvm.kernels import Linear
-from slimsvm.parts.dual_ascent.root import Root
-from slimsvm.parts.dual_ascent.sweeps import SweepRun, SweepSettings
+from slimsvm.parts.dual_ascent.sweeps import Root, SweepRun, SweepSettings
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary

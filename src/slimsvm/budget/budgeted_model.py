@@ -1,4 +1,4 @@
-"""A kernel expansion with a limit on its points, to which compiled code adds rows."""
+"""A kernel expansion with a limit on its points, to which compiled code adds rows, and the parameters of its steps."""
 
 from __future__ import annotations
 
@@ -11,11 +11,67 @@ import scipy.sparse as sp
 
 from slimsvm import core
 from slimsvm.budget.rules import BudgetRule
-from slimsvm.budget.steps import Steps
 from slimsvm.core import CSR_INNER, CSR_MANHATTAN, GIVEN, INNER, MANHATTAN, aligned_zeros, panel_of
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
+from slimsvm.lazy import made_once
 from slimsvm.rows import is_sparse
+
+DUAL, PRIMAL = range(2)  # methods, as in slimsvm.h
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The parameters of steps with a method on a loss.
+
+    Parameters
+    ----------
+    method, loss : int
+        DUAL or PRIMAL; HINGE, ONE_VS_REST or EPSILON_INSENSITIVE of `slimsvm.core`.
+    labels : float64 ndarray of shape (n,)
+        -1 and +1, classes, or numbers.
+    epsilon : float
+        Half the width of the tube.
+    cost_negative, cost_positive : float
+        Margins asked of the classes -1 and +1.
+    price : float64 ndarray of shape (n,)
+        C ω_i of every row; n times it is a gradient's.
+    constant : float
+        1 with an intercept, 0 without.
+    damping : float
+        Dual steps are divided by 1 + damping times the number of points that the budget has taken away.
+    """
+
+    method: int
+    loss: int
+    labels: np.ndarray
+    epsilon: float
+    cost_negative: float
+    cost_positive: float
+    price: np.ndarray
+    constant: float
+    damping: float
+
+    @property
+    def is_against_the_rest(self) -> bool:
+        """Whether steps train each class against the rest, instead of the task's own loss."""
+        return self.loss == core.ONE_VS_REST
+
+    @made_once
+    def compiled(self) -> core.Structure:
+        """Return the steps as compiled code takes them."""
+        return core.RowSteps(
+            method=self.method,
+            loss=self.loss,
+            labels=self.labels,
+            epsilon=self.epsilon,
+            cost_negative=self.cost_negative,
+            cost_positive=self.cost_positive,
+            price=self.price,
+            constant=self.constant,
+            damping=self.damping,
+        )
+
 
 Array = np.ndarray
 

@@ -26,7 +26,7 @@ from slimsvm.estimators import RankSVM, SequenceSVM
 from slimsvm.estimators._shared.pipeline_steps import FittedStep
 from slimsvm.estimators.files import load
 from slimsvm.estimators.tables import TableEstimator
-from slimsvm.parts.progress import reading
+from slimsvm.parts.solver import reading
 from slimsvm.whole_file import write_whole
 
 

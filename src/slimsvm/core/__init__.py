@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.core.border import CoreError, Function, Prepared, Structure, constants, function, layouts
+from slimsvm.core.border import CoreError, Function, Prepared, Structure, address_of, constants, function, layouts
 from slimsvm.core.library import isa, library
-from slimsvm.core.quick_checks import address_of
 
 __all__ = ["CoreError", "Function", "Prepared", "Structure", "aligned_zeros", "isa", "library", "panel_of"]
 

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 
 from slimsvm.datasets.files import EXACT, DataError, are_texts, as_whole, open_content, quote, warn
 from slimsvm.rows import Blocks
-from slimsvm.rows.files import Stamp
+from slimsvm.rows.arrays import Stamp
 
 ZeroBased = Literal["auto"] | bool
 

@@ -14,7 +14,7 @@ from slimsvm.deploy.c_functions import exp2, in_type, sqrt
 from slimsvm.deploy.c_text import array, n_numbers_of_decision, number
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.rows import Scaling
-from slimsvm.kernels.kernel_form import Expression
+from slimsvm.kernels.kernel import Expression
 from slimsvm.kernels.shift_invariant import LOG2_E
 
 Array = np.ndarray

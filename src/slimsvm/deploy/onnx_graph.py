@@ -37,7 +37,7 @@ from slimsvm.deploy.onnx_numbers import (
 from slimsvm.deploy.plain_model import PlainModel, describe, of_term, texts, whole_numbers
 from slimsvm.deploy.probes import check_rows_in_float32, rows_type
 from slimsvm.deploy.steps import FORMS_WITH_STEPS, refuse
-from slimsvm.kernels.kernel_form import Expression
+from slimsvm.kernels.kernel import Expression
 from slimsvm.whole_file import write_whole
 
 Array = np.ndarray

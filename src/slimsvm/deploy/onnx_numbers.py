@@ -18,7 +18,7 @@ import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel, of_term
 from slimsvm.deploy.probes import GOOD_SHARE, errors_on, folded, probes, share_of_error
-from slimsvm.kernels.kernel_form import NUMPY
+from slimsvm.kernels.kernel import NUMPY
 
 Array = np.ndarray
 

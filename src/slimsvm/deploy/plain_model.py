@@ -18,8 +18,7 @@ import numpy as np
 from slimsvm.deploy.decisions import CLASSIFIERS, kind_of, quantiles_of
 from slimsvm.deploy.rows import CsrRows, Scaling, check_finite, dense_rows, read_scaling
 from slimsvm.deploy.steps import Encoding
-from slimsvm.kernels.kernel import feature_gamma
-from slimsvm.kernels.kernel_form import NUMPY
+from slimsvm.kernels.kernel import NUMPY, feature_gamma
 from slimsvm.kernels.registry import KERNELS as EVERY_KERNEL
 from slimsvm.kernels.registry import parameters_of
 from slimsvm.modelfile import damage_named, read_model

@@ -52,8 +52,7 @@ from slimsvm.editing.cross_training_stages import (
     worthwhile_threshold,
 )
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import Need, check_needs
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Need, Problem, check_needs
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.parts.values_of_C import VALUES_OF_C, AlongC

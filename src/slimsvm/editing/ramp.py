@@ -27,11 +27,9 @@ import numpy as np
 
 from slimsvm.core.clock import no_limit
 from slimsvm.editing.cross_training_stages import Clock, scores_of, some_rows
-from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_needs
 from slimsvm.parts.dual_ascent.dual import DualState
-from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import reported
-from slimsvm.parts.run import Best, Fit, Status
+from slimsvm.parts.problem import RANDOM_ACCESS, Need, Problem, check_needs
+from slimsvm.parts.run import Best, Fit, Status, reported
 from slimsvm.parts.solver import Solver
 from slimsvm.solvers import Exact
 

@@ -8,13 +8,13 @@ from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from slimsvm.kernels.additive import Additive as Additive
-    from slimsvm.kernels.features import FeatureRows as FeatureRows
+    from slimsvm.kernels.inner_product import FeatureRows as FeatureRows
     from slimsvm.kernels.inner_product import Linear as Linear
     from slimsvm.kernels.inner_product import Polynomial as Polynomial
     from slimsvm.kernels.inner_product import Sigmoid as Sigmoid
     from slimsvm.kernels.kernel import FoldedKernel as FoldedKernel
+    from slimsvm.kernels.kernel import Folding as Folding
     from slimsvm.kernels.kernel import Kernel as Kernel
-    from slimsvm.kernels.kernel_form import Folding as Folding
     from slimsvm.kernels.kernel_rows import EvalCounter as EvalCounter
     from slimsvm.kernels.kernel_rows import KernelRows as KernelRows
     from slimsvm.kernels.operands import Points as Points
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 _HOMES = homes_of(
     {
         "additive": ["Additive"],
-        "features": ["FeatureRows"],
-        "inner_product": ["Linear", "Polynomial", "Sigmoid"],
-        "kernel": ["FoldedKernel", "Kernel"],
-        "kernel_form": ["Folding"],
+        "inner_product": ["FeatureRows", "Linear", "Polynomial", "Sigmoid"],
+        "kernel": ["FoldedKernel", "Folding", "Kernel"],
         "kernel_rows": ["EvalCounter", "KernelRows"],
         "operands": ["Points", "RawScorer"],
         "registry": ["KERNELS", "get_kernel", "kernels_with"],

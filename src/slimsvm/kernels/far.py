@@ -15,7 +15,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.core.clock import check_time
-from slimsvm.kernels.kernel_form import Folding
+from slimsvm.kernels.kernel import Folding
 from slimsvm.rows import Rows, as_rows, in_pieces, is_sparse
 
 # The evenly spaced rows that show whether a mean is near any of them; if it is not, their median is taken.

@@ -15,8 +15,7 @@ from slimsvm.core import ROWS_PER_TILE
 from slimsvm.core.clock import check_time
 from slimsvm.core.threads import renew_lock_after_fork, resolve_n_jobs, run_tiles
 from slimsvm.kernels.far import Bulk, centre_of, centre_of_basis, far_from_centre, values_between
-from slimsvm.kernels.kernel import Kernel
-from slimsvm.kernels.kernel_form import Folding, Selection
+from slimsvm.kernels.kernel import Folding, Kernel, Selection
 from slimsvm.kernels.operands import (
     MAP_WORK,
     SPARSE_WORK,

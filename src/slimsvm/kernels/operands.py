@@ -32,7 +32,7 @@ from slimsvm.core import (
 )
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
 from slimsvm.kernels.far import far_from_centre
-from slimsvm.kernels.kernel_form import Folding, Selection
+from slimsvm.kernels.kernel import Folding, Selection
 from slimsvm.lazy import made_once
 from slimsvm.rows import Block, is_sparse
 

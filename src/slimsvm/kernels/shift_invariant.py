@@ -12,8 +12,7 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.docstrings import described
-from slimsvm.kernels.kernel import FoldedKernel, check_gamma, feature_gamma
-from slimsvm.kernels.kernel_form import Folding, Functions
+from slimsvm.kernels.kernel import FoldedKernel, Folding, Functions, check_gamma, feature_gamma
 
 LOG2_E = 1.4426950408889634
 

@@ -1,4 +1,7 @@
-"""The problem that every solver is given: rows, examples, a task, a kernel, C, and how hard to try."""
+"""The problem that every solver is given, and what a solver needs of it and of its own parameters.
+
+Rows, examples, a task, a kernel, C, and how hard to try. `check_needs` refuses a problem that lacks something.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import prod, sqrt
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from slimsvm.kernels import EvalCounter, Kernel, KernelRows
 from slimsvm.kernels.kernel import largest_entry
-from slimsvm.rows import Rows
+from slimsvm.rows import Rows, is_sparse
 from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray
@@ -262,3 +266,84 @@ class Problem:
         if isinstance(self.random_state, np.random.Generator):
             return self.random_state
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+def check_count(name: str, value: Any) -> None:
+    """Require an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
+
+
+def check_number(name: str, value: Any, accepted: str, most: float = np.inf, positive: bool = False) -> None:
+    """Require a finite number from 0, or above it, to ``most``."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
+    if not is_number or not 0 <= value <= most or (positive and value == 0):
+        raise ValueError(f"{name} must be {accepted}, found {value!r}")
+
+
+def check_vectors(name: str, vectors: Any) -> None:
+    """Require finite values in vectors, dense or CSR, that a parameter holds."""
+    if not np.isfinite(vectors.data if is_sparse(vectors) else vectors).all():
+        raise ValueError(f"{name} must hold finite numbers, found NaN or infinity")
+
+
+@dataclass(frozen=True)
+class Need:
+    """A requirement of a solver, and the message for problems that do not meet it.
+
+    Parameters
+    ----------
+    is_met : callable (problem) -> bool
+    reason : str
+        The message, with fields ``{solver}``, ``{problem}`` and ``{task}``, the name of the task's class.
+    """
+
+    is_met: Callable[[Problem], bool]
+    reason: str
+
+
+TWO_CLASSES = Need(
+    lambda problem: problem.task.has_two_classes,
+    "{solver} solves two-class problems, found {task}; for more classes wrap the estimator in "
+    "sklearn.multiclass.OneVsOneClassifier",
+)
+
+
+RANDOM_ACCESS = Need(
+    lambda problem: problem.rows.has_random_access,
+    "{solver} needs all rows in memory, found Blocks, which are read one after another: give max_basis a number, such "
+    "as 100 (with solver='auto', 'refine' or 'low-rank', or 'bsca' for one class), take solver='violated-cuts', or "
+    "load the rows into memory",
+)
+
+
+def no_free_intercept(reason: str) -> Need:
+    """Return whether the intercept is regularised or absent."""
+    return Need(
+        lambda problem: problem.intercept in ("regularized", "none"),
+        "{solver} trains with intercept='regularized' or 'none', found {problem.intercept!r}: " + reason,
+    )
+
+
+def check_needs(solver: str, problem: Problem, *needs: Need) -> None:
+    """Refuse a problem that lacks something, with the reason."""
+    for need in needs:
+        if not need.is_met(problem):
+            raise ValueError(need.reason.format(solver=solver, problem=problem, task=type(problem.task).__name__))
+
+
+def check_smoothable(problem: Problem) -> None:
+    """Require a smoothed loss over one-row examples, and a single output for a free intercept (Newton's method)."""
+    task = problem.task
+    if not task.is_smoothable or problem.examples.offsets is not None:
+        raise ValueError(
+            f"the convex problem in the coefficients needs a task with a smoothed loss (binary, multiclass, "
+            f"regression), found {type(task).__name__}"
+        )
+    if problem.intercept not in ("regularized", "free", "none"):
+        raise ValueError(f"intercept must be 'regularized', 'free' or 'none', found {problem.intercept!r}")
+    if problem.intercept == "free" and task.n_outputs > 1:
+        raise ValueError(
+            f"intercept='free' is for one score column (two classes or regression), found {task.n_outputs}: "
+            "use 'regularized' or 'none'"
+        )

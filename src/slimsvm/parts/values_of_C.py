@@ -13,9 +13,8 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.progress import one_by_one
 from slimsvm.parts.run import Fit, Status
-from slimsvm.parts.solver import Solver
+from slimsvm.parts.solver import Solver, one_by_one
 
 # Chosen, not measured. A single value that does not help is too few: at the lowest C a model that calls all rows the
 # larger class may seem good.

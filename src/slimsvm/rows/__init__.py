@@ -10,6 +10,7 @@ from slimsvm.rows.arrays import (
     SparseRows,
     as_csr,
     as_rows,
+    files_of,
     find_not_finite,
     in_pieces,
     is_sparse,
@@ -21,7 +22,6 @@ from slimsvm.rows.arrays import (
 from slimsvm.rows.blocks import Blocks
 from slimsvm.rows.columns import ColumnSums, keep_sums, sums_of
 from slimsvm.rows.dictionaries import are_dictionaries, rows_of_dictionaries
-from slimsvm.rows.files import files_of
 from slimsvm.rows.labels import first_missing
 
 __all__ = [

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.rows.arrays import in_pieces
-from slimsvm.rows.files import Stamp
+from slimsvm.rows.arrays import Stamp, in_pieces
 from slimsvm.rows.labels import Labelled
 
 # Columns are copied side by side in tiles that the processor's cache holds. TILES_READ tiles of Parquet are decoded

@@ -15,12 +15,12 @@ from slimsvm.rows.arrays import (
     DenseRows,
     Rows,
     as_rows,
+    files_of,
     find_not_finite,
     is_sparse,
     say_not_finite,
 )
 from slimsvm.rows.block_store import BlockStore
-from slimsvm.rows.files import files_of
 from slimsvm.rows.labels import Labelled, made_by, read_labels, where_is
 
 CACHE_BYTES = 256_000_000

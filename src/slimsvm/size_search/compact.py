@@ -54,12 +54,10 @@ from tqdm import tqdm
 from slimsvm.core.clock import OutOfTimeError, no_limit, share_of_time, time_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs, check_number, check_smoothable
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.dual_ascent.dual import DualState
-from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import exact_objective, reported
-from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.problem import RANDOM_ACCESS, Need, Problem, check_count, check_needs, check_number, check_smoothable
+from slimsvm.parts.run import Fit, Status, exact_objective, reported
 from slimsvm.parts.solver import Callback, Solver, check_loss, nothing
 from slimsvm.rows import as_rows, is_sparse
 from slimsvm.size_search.reduced_models import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slimsvm.budget.steps import DUAL
+from slimsvm.budget.budgeted_model import DUAL
 from slimsvm.docstrings import described
 from slimsvm.parts.budgeted.budgeted_solver import BudgetedSolver
 

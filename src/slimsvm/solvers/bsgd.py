@@ -16,7 +16,7 @@ Parts: `parts.budgeted.budgeted_solver`, `parts.budgeted.epochs`.
 
 from __future__ import annotations
 
-from slimsvm.budget.steps import PRIMAL
+from slimsvm.budget.budgeted_model import PRIMAL
 from slimsvm.docstrings import described
 from slimsvm.parts.budgeted.budgeted_solver import BudgetedSolver
 

@@ -13,7 +13,7 @@ may be four times the least one even for ε = 0. With ``shrink`` the rows of the
 vector machine goes on with, to a ball at most 1 + ε times the smallest. (Moves towards single rows get there too, with
 the radius √(η − ‖c‖²), but creep: a tenth of ε takes several times the steps.)
 
-Parts: `parts.balls.enclosing_ball`: the problem, the search, the smallest ball.
+Parts: `parts.enclosing_ball`: the problem, the search, the smallest ball.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.parts.balls.enclosing_ball import BallRun, BallSolver, SmallestBallRun
 from slimsvm.parts.dual_ascent.dual import DualState
+from slimsvm.parts.enclosing_ball import BallRun, BallSolver, SmallestBallRun
 from slimsvm.parts.problem import Problem
 
 FIRST_EPSILON = 0.5

@@ -17,9 +17,9 @@ This is ``method="cutting-planes"``. The default takes Newton's method in span(B
 smoothed loss (`_is_newton`).
 
 Parts of both: a preimage strategy of `bases.preimage`. Of cutting planes: the exact oracle, the loop and the line
-search of `parts.cuts.cutting_plane_loop`; `parts.cuts.projected_scores` for projections and Cholesky factor. Of
-Newton's method: `parts.pursuit.newton_pursuit`, `parts.principal_directions` for wide rows,
-`parts.pursuit.over_all_rows` where vectors are found on a sample, `parts.descent.closing_descent` at the end.
+search of `parts.cuts.cutting_plane_loop`; `parts.cuts.score_books` for projections and Cholesky factor. Of
+Newton's method: `parts.pursuit`, `parts.principal_directions` for wide rows,
+`parts.descent.closing_descent` at the end.
 """
 
 from __future__ import annotations
@@ -32,16 +32,13 @@ import numpy as np
 
 from slimsvm.bases.preimage import Residual, get_preimage
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import check_number
 from slimsvm.parts.cuts import Cut, CutsState, ExactOracle, Point, ProjectedScores
-from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
-from slimsvm.parts.cuts.cutting_plane_solver import CuttingPlaneSolver
+from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, CuttingPlaneSolver, Plan
 from slimsvm.parts.descent.closing_descent import ClosingSettings, most_lost, n_sweeps
 from slimsvm.parts.descent.first_basis import learning_part
 from slimsvm.parts.principal_directions import search_for
-from slimsvm.parts.problem import Problem
-from slimsvm.parts.pursuit.newton_pursuit import PursuitPlan, PursuitRun, PursuitState
-from slimsvm.parts.pursuit.over_all_rows import OverAllRows
+from slimsvm.parts.problem import Problem, check_number
+from slimsvm.parts.pursuit import OverAllRows, PursuitPlan, PursuitRun, PursuitState
 from slimsvm.parts.run import Best, Fit, Status
 
 Array = np.ndarray

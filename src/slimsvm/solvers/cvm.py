@@ -8,13 +8,13 @@ r"""Core vector machine: the L2-loss SVM as the smallest ball around all rows, b
 Tsang, Kwok, Cheung, "Core Vector Machines: Fast SVM Training on Very Large Data Sets", JMLR 2005, Algorithm 1. Then R
 is at most the radius of the smallest ball around all rows, and (1 + ε) R at least that.
 
-Parts: `parts.balls.enclosing_ball`: the problem, the search, a step of the loop.
+Parts: `parts.enclosing_ball`: the problem, the search, a step of the loop.
 """
 
 from __future__ import annotations
 
-from slimsvm.parts.balls.enclosing_ball import BallSolver, SmallestBallRun
 from slimsvm.parts.dual_ascent.dual import DualState
+from slimsvm.parts.enclosing_ball import BallSolver, SmallestBallRun
 from slimsvm.parts.problem import Problem
 
 

@@ -20,7 +20,7 @@ Three levels, each in the next one:
     active rows  a working set of the most violating ones is solved for; its change of v updates g of all active rows,
                  by kernel values computed again, or by kernel rows from a cache if values cost much
     working set  pairs of rows, in compiled code on a block of K (`core/decomposition/smo.cc`); now and then a
-                 Newton step on all free rows (`parts.dual_ascent.newton_step`). Few rows begin as one working set,
+                 Newton step on all free rows (`parts.dual_ascent.smo`). Few rows begin as one working set,
                  whose kernel rows are computed as steps need them (`parts.dual_ascent.kernel_values`)
 
 If pairs take too many steps, as with unscaled features, and rows are few enough, an interior-point method solves for
@@ -41,20 +41,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs
 from slimsvm.parts.dual_ascent.active_rows import ActiveRows, ActiveSettings
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import InteriorSwitch
 from slimsvm.parts.dual_ascent.kernel_values import KernelValues, ValueSettings, keeps_lines
-from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates, TargetsRun
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
-from slimsvm.parts.dual_ascent.smo import SetSettings
+from slimsvm.parts.dual_ascent.smo import NewtonSteps, SetSettings
 from slimsvm.parts.dual_ascent.sweeps import SweepRun, sweeps_suit
-from slimsvm.parts.problem import Kept, Problem
-from slimsvm.parts.reports import ReportSettings, work_of_scores
+from slimsvm.parts.problem import RANDOM_ACCESS, Kept, Need, Problem, check_count, check_needs
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.run import Fit, ReportSettings, Run, Status, work_of_scores
 from slimsvm.parts.solver import Solver
 
 Array = np.ndarray

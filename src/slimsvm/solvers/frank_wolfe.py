@@ -27,9 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from slimsvm.parts.checks import RANDOM_ACCESS, Need, check_count, check_needs, no_free_intercept
 from slimsvm.parts.cuts.example_planes import BlockSteps, PlanesRun, PlanesState
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import RANDOM_ACCESS, Need, Problem, check_count, check_needs, no_free_intercept
 from slimsvm.parts.solver import Solver
 
 METHODS = ("corrective", "line-search")

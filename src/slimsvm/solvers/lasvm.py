@@ -15,8 +15,13 @@ The finishing step solves for S only. ``tol_relative`` goes on where the paper s
 the gap, and rows that violate join S, until it is small enough. That also cures what PROCESS cannot: where all rows of
 S are at their bounds (a small C), no single new row finds a partner to move with.
 
+Rows in chunks: what is left of all rows met so far is S, with its dual variables. The next chunk's problem has the rows
+of S and its own; all others have v = 0, so that D(v) is the dual value over every row met, and a bound on their
+problem. The same chunk given again is another pass over it: its rows in S are known by their places, and none counts
+twice.
+
 Parts: `parts.dual_ascent.kernel_values` (kernel values between the rows of S), `core/decomposition/lasvm.cc`
-(steps), `parts.dual_ascent.smo` (finishing), `parts.dual_ascent.lasvm_chunks` (rows in chunks).
+(steps), `parts.dual_ascent.smo` (finishing), `parts.resuming` (rows in chunks).
 """
 
 from __future__ import annotations
@@ -31,17 +36,106 @@ from slimsvm import core
 from slimsvm.core.clock import time_limit
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import RANDOM_ACCESS, TWO_CLASSES, check_count, check_needs
 from slimsvm.parts.dual_ascent.dual import GAP, Dual, DualState, Progress
 from slimsvm.parts.dual_ascent.kernel_values import KernelTable, ValueSettings
-from slimsvm.parts.dual_ascent.lasvm_chunks import Joined, OnlineState
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
-from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import finite, reported, with_safe_bound
+from slimsvm.parts.problem import RANDOM_ACCESS, TWO_CLASSES, Problem, check_count, check_needs
+from slimsvm.parts.resuming import digest_of, stacked
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.run import Fit, Run, Status, finite, reported, with_safe_bound
 from slimsvm.parts.solver import Solver, iterate
-from slimsvm.tasks import losses
+from slimsvm.rows import as_rows
+from slimsvm.tasks import Examples, Task, losses
+from slimsvm.tasks.examples import same_fields
+
+
+@dataclass(frozen=True)
+class OnlineState:
+    """The set S after a chunk, with its dual variables.
+
+    Parameters
+    ----------
+    rows : ndarray or csr_array of shape (k, d)
+    labels, weights, v : ndarray of shape (k,)
+    place : int64 ndarray of shape (k,)
+        Positions in the last chunk; −1 for rows of earlier ones.
+    C : float
+    task, examples, digest
+        The digest of the last chunk, to recognise it when it comes again.
+    """
+
+    rows: Any
+    labels: Array
+    weights: Array
+    v: Array
+    place: Array
+    C: float
+    task: Task
+    examples: Examples
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The problem of S's rows from earlier chunks, followed by the chunk.
+
+    Parameters
+    ----------
+    problem : Problem
+    v : ndarray of shape (n_rows,)
+        The dual point so far.
+    kept : int64 ndarray
+        Rows that are in S.
+    n_earlier : int
+        Rows before the chunk's.
+    chunk : Problem
+    digest : bytes
+    """
+
+    problem: Problem
+    v: Array
+    kept: Array
+    n_earlier: int
+    chunk: Problem
+    digest: bytes
+
+    @classmethod
+    def of(cls, chunk: Problem, state: OnlineState | None) -> Joined:
+        """Join a chunk to the state that earlier ones left."""
+        digest, chunk = digest_of(chunk), replace(chunk, max_iter=None)
+        if state is None:
+            return cls(chunk, np.zeros(chunk.rows.n_rows), np.zeros(0, np.int64), 0, chunk, digest)
+        same = (state.task, chunk.task), (state.examples, chunk.examples)
+        is_again = digest == state.digest and all(same_fields(a, b) for a, b in same)
+        place = state.place if is_again else np.full(len(state.v), -1)
+        is_earlier = place < 0
+        k = int(is_earlier.sum())
+        kept = np.where(is_earlier, np.cumsum(is_earlier) - 1, k + place)
+        examples = replace(
+            chunk.examples,
+            labels=np.concatenate([state.labels[is_earlier], chunk.examples.labels]),
+            weights=np.concatenate([state.weights[is_earlier], chunk.examples.weights]),
+        )
+        problem = replace(chunk, rows=as_rows(stacked(state.rows[is_earlier], chunk)), examples=examples)
+        v = np.zeros(problem.rows.n_rows)
+        v[kept] = state.v * (chunk.C / state.C)
+        return cls(problem, Dual.of(problem).feasible(v), kept, k, chunk, digest)
+
+    def left(self, rows: Array, v: Array) -> OnlineState:
+        """Return the state after this chunk; S is these rows of the joined problem."""
+        joint, place = self.problem, rows - self.n_earlier
+        return OnlineState(
+            rows=joint.rows.take(rows, joint.rows.exact_dtype),
+            labels=joint.examples.labels[rows],
+            weights=joint.examples.weights[rows],
+            v=v,
+            place=np.where(place < 0, -1, place),
+            C=joint.C,
+            task=self.chunk.task,
+            examples=self.chunk.examples,
+            digest=self.digest,
+        )
+
 
 Array = np.ndarray
 

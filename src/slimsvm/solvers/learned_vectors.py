@@ -30,9 +30,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from slimsvm.parts.checks import check_count, check_number
 from slimsvm.parts.descent.vector_descent import LearnedState, Learning, VectorDescent
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, check_count, check_number
 from slimsvm.parts.resuming import Halfway
 from slimsvm.parts.solver import Solver
 from slimsvm.parts.span.best_coefficients import check_finish

@@ -30,13 +30,11 @@ import numpy as np
 from slimsvm.bases import get_basis
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import check_count, check_number, check_smoothable, check_vectors, warn_of_a_gap
-from slimsvm.parts.dual_ascent.residual_ascent import residuals
-from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import GAP_ROUNDING, reported
+from slimsvm.parts.certificate import residuals
+from slimsvm.parts.problem import Problem, check_count, check_number, check_smoothable, check_vectors
 from slimsvm.parts.resuming import Halfway, asked_of, generator_at
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Best, Fit, Run, Status
+from slimsvm.parts.run import GAP_ROUNDING, Best, Fit, Run, Status, reported, warn_of_a_gap
 from slimsvm.parts.solver import Solver
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, subspace
 from slimsvm.rows import is_sparse

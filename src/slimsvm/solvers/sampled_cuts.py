@@ -24,10 +24,9 @@ from __future__ import annotations
 from typing import Any
 
 from slimsvm.parts.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
-from slimsvm.parts.cuts.cutting_plane_loop import Plan
-from slimsvm.parts.cuts.cutting_plane_solver import CuttingPlaneSolver
+from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneSolver, Plan
 from slimsvm.parts.cuts.example_planes import ExampleCutsRun, PlanesState
-from slimsvm.parts.cuts.explicit_weights import resolve_weights
+from slimsvm.parts.cuts.score_books import resolve_weights
 from slimsvm.parts.problem import SMALL_N, Problem
 from slimsvm.parts.run import Run
 

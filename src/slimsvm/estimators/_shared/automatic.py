@@ -1,6 +1,6 @@
 """The solver and the multi_class that "auto" stands for, by counts of rows and kernel evaluations, never by a clock.
 
-`gamma_scale` has ``gamma="scale"``, `trials` has "validate", `learned_scales` has ``gamma="learn"``.
+`choosing_gamma` has ``gamma="scale"`` and "learn", `trials` has "validate".
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import solvers
 from slimsvm.kernels import Kernel
-from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
-from slimsvm.parts.cuts.explicit_weights import prefers_weights
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.cuts.score_books import prefers_weights
+from slimsvm.parts.problem import RANDOM_ACCESS, Problem, check_needs
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import Rows, as_rows, is_text
 from slimsvm.size_search.compact import Compact

@@ -28,11 +28,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.estimators._shared.input_checks import is_chosen
-from slimsvm.parts.checks import RANDOM_ACCESS, check_needs
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.dual_ascent.one_vs_one import last_point
-from slimsvm.parts.dual_ascent.root import Root
-from slimsvm.parts.problem import Kept, Problem
+from slimsvm.parts.dual_ascent.sweeps import Root
+from slimsvm.parts.problem import RANDOM_ACCESS, Kept, Problem, check_needs
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Callback
 from slimsvm.solvers import Exact

@@ -21,6 +21,13 @@ from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iteratio
 from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.calibrating import MOST_HELD, has_probability, out_of_sample, scores_of
 from slimsvm.estimators._shared.certifying import Certified
+from slimsvm.estimators._shared.choosing_gamma import (
+    learning_metric,
+    learns_with_vectors,
+    scale_gamma,
+    typical_gamma,
+    with_learned_scales,
+)
 from slimsvm.estimators._shared.conformal import (
     HELD_OUT,
     NONE,
@@ -32,7 +39,6 @@ from slimsvm.estimators._shared.conformal import (
     scores_held_out,
 )
 from slimsvm.estimators._shared.fitted import Fitted, Support, Trained
-from slimsvm.estimators._shared.gamma_scale import scale_gamma, typical_gamma
 from slimsvm.estimators._shared.input_checks import (
     Objects,
     are_objects,
@@ -56,15 +62,12 @@ from slimsvm.estimators._shared.input_checks import (
     target_of,
     wants_probability,
 )
-from slimsvm.estimators._shared.learned_scales import learning_metric, learns_with_vectors, with_learned_scales
 from slimsvm.estimators._shared.streams import has_partial_fit
 from slimsvm.estimators._shared.trials import choose, kernels_tried
 from slimsvm.model import others_by
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.progress import reading
-from slimsvm.parts.reports import timed
-from slimsvm.parts.run import Fit
-from slimsvm.parts.solver import Solver
+from slimsvm.parts.run import Fit, timed
+from slimsvm.parts.solver import Solver, reading
 from slimsvm.parts.values_of_C import VALUES_OF_C
 from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
 from slimsvm.rows.columns import Columns

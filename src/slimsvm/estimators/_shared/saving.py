@@ -34,12 +34,12 @@ from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.parts.budgeted.box_dual import BudgetState
 from slimsvm.parts.budgeted.chunks import OneClassState
-from slimsvm.parts.dual_ascent.lasvm_chunks import OnlineState
 from slimsvm.parts.resuming import GENERATORS, Halfway, generator_at
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import is_sparse
 from slimsvm.size_search.compact import Compact
 from slimsvm.solvers import SOLVERS
+from slimsvm.solvers.lasvm import OnlineState
 from slimsvm.tasks import TASKS, Examples, Task
 
 Array = np.ndarray

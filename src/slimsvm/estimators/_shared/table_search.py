@@ -21,7 +21,7 @@ import numpy as np
 from slimsvm import kernels
 from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, no_limit, share_of_time, time_limit
 from slimsvm.estimators._shared.automatic import choose_solver
-from slimsvm.estimators._shared.learned_scales import learned_factors
+from slimsvm.estimators._shared.choosing_gamma import learned_factors
 from slimsvm.estimators._shared.table_additive import additive_models
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
@@ -29,8 +29,8 @@ from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.descent.vector_descent import SweepSettings
 from slimsvm.parts.problem import Kept, Problem, Room
-from slimsvm.parts.progress import one_by_one
 from slimsvm.parts.run import Status
+from slimsvm.parts.solver import one_by_one
 from slimsvm.parts.values_of_C import fit_on_trial
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Exact
@@ -53,7 +53,7 @@ MOST_SEARCHED, MOST_TRAINED = 5000, 30_000
 LOGISTIC_C, FEW_FOLDS = (10.0, 1000.0), 2
 # The violation of a row's margin at which a machine's training ends.
 TOL = 0.01
-# Scales of features are learned from so many rows on, as `learned_scales` does in a sixth of the steps.
+# Scales of features are learned from so many rows on, as `choosing_gamma` does in a sixth of the steps.
 LEAST_SCALED, STEPS = 500, SweepSettings(steps=500, steps_power=0.0, batch_epochs=10)
 EXACT = Exact()
 # Rows whose predictions tell the importance of columns. Chosen, not measured.

@@ -1,7 +1,7 @@
 """Budgeted training: row by row, with no more points in the model than the budget has.
 
-box_dual          the box-constrained dual, and what a budgeted fit leaves behind
-plain_ascent      dual coordinate ascent where the budget has room for all rows
+box_dual          the box-constrained dual, what a budgeted fit leaves behind, and plain ascent where the budget has
+                  room for all rows
 epochs            epochs of compiled steps, their reports, the finish
 one_class         one class: the C at which ν comes out
 chunks            steps on rows that come in chunks, also of one class

@@ -1,8 +1,7 @@
 """The base class of BSCA and BSGD: their parameters and checks, and which run serves a problem.
 
 Parts: `parts.budgeted.epochs` for the epochs, `parts.budgeted.one_class`, `parts.budgeted.chunks` for rows
-in chunks, `parts.budgeted.plain_ascent` for problems no larger than the budget, `parts.budgeted.box_dual` for the
-problem.
+in chunks, `parts.budgeted.box_dual` for the problem, and for its plain ascent where it is no larger than the budget.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm.budget import get_budget_rule
-from slimsvm.budget.steps import DUAL
+from slimsvm.budget.budgeted_model import DUAL
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.budgeted.box_dual import NEEDS, NO_COSTS, BudgetState
+from slimsvm.parts.budgeted.box_dual import NEEDS, NO_COSTS, BudgetState, PlainAscentRun
 from slimsvm.parts.budgeted.chunks import (
     AfterFit,
     after_fit,
@@ -25,9 +24,7 @@ from slimsvm.parts.budgeted.chunks import (
 )
 from slimsvm.parts.budgeted.epochs import BudgetedRun
 from slimsvm.parts.budgeted.one_class import OneClassRun
-from slimsvm.parts.budgeted.plain_ascent import PlainAscentRun
-from slimsvm.parts.checks import check_count, check_needs
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, check_count, check_needs
 from slimsvm.parts.run import Fit
 from slimsvm.parts.solver import Solver
 

@@ -29,9 +29,8 @@ from slimsvm.parts.budgeted.box_dual import BudgetState
 from slimsvm.parts.budgeted.epochs import BudgetedRun
 from slimsvm.parts.budgeted.one_class import best_multiple, box_problem, quantile
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import finite
 from slimsvm.parts.resuming import digest_of, stacked
-from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.run import Fit, Status, finite
 from slimsvm.parts.solver import iterate
 from slimsvm.rows import as_rows
 from slimsvm.tasks.examples import same_fields

@@ -1,8 +1,7 @@
 """Epochs of compiled steps on a budgeted model, their reports, the finish, warm starts.
 
 Parts: `budget` for the model, its rules and the steps, `parts.budgeted.box_dual` for the problem,
-`parts.budgeted.plain_ascent` for problems no larger than the budget, `parts.span.smoothed_newton` for the
-finish.
+`parts.span.smoothed_newton` for the finish.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.budget import BudgetedModel, get_budget_rule
-from slimsvm.budget.budgeted_model import N_COUNTS, Counts
-from slimsvm.budget.steps import DUAL
+from slimsvm.budget.budgeted_model import DUAL, N_COUNTS, Counts
 from slimsvm.core import HINGE
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
@@ -34,9 +32,8 @@ from slimsvm.parts.budgeted.box_dual import (
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.descent.vector_descent import Learning, VectorDescent
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import exact_objective, reported
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.run import Fit, Run, Status, exact_objective, reported
 from slimsvm.parts.span.best_coefficients import check_finish
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.tasks import Task

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.budget.steps import DUAL
+from slimsvm.budget.budgeted_model import DUAL
 from slimsvm.core.clock import OutOfTimeError
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion

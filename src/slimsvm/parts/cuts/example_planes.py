@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from slimsvm.core.threads import run_tiles
-from slimsvm.parts.cuts.explicit_weights import resolve_weights
 from slimsvm.parts.cuts.plane_store import KernelBook, Planes, Step, WeightBook
+from slimsvm.parts.cuts.score_books import resolve_weights
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import reported
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Best, Fit, Run, Status
+from slimsvm.parts.run import Best, Fit, Run, Status, reported
 from slimsvm.tasks import Augmented, Examples, Task, losses
 from slimsvm.tasks.examples import check_same_loss
 

@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slimsvm import core
-from slimsvm.parts.cuts.cut import Cut
-from slimsvm.parts.cuts.oracles import Point
-from slimsvm.parts.cuts.solution import Solution
-from slimsvm.parts.cuts.working_set import WorkingSet
+from slimsvm.parts.cuts.oracles import Point, Solution
+from slimsvm.parts.cuts.working_set import Cut, WorkingSet
 from slimsvm.tasks import Examples, Task
 
 Array = np.ndarray

@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from slimsvm.bases import KMeans, get_basis
 from slimsvm.kernels import Kernel, KernelRows
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import check_vectors
 from slimsvm.parts.descent.basis_descent import Expansion
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, check_vectors
 from slimsvm.parts.span.smoothed_newton import sampled
 from slimsvm.rows import Rows, as_rows, is_sparse
 

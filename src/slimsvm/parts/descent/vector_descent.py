@@ -22,9 +22,8 @@ from slimsvm.parts.descent.first_basis import SampleSettings, expansion_of, lear
 from slimsvm.parts.descent.step_sizes import StepSettings, basis_rate, loss_of_zero, mean_loss, step_sizes
 from slimsvm.parts.principal_directions import Directions, search_for
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import reported
 from slimsvm.parts.resuming import Halfway, asked_of, generator_at
-from slimsvm.parts.run import Best, Fit, Run, Status
+from slimsvm.parts.run import Best, Fit, Run, Status, reported
 from slimsvm.parts.span.best_coefficients import NEWTON_TOLERANCE, best_coefficients, has_smoothed_rows
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.parts.span.whitened_span import Coefficients

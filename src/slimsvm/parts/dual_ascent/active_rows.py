@@ -10,8 +10,7 @@ import numpy as np
 from slimsvm.kernels import KernelRows
 from slimsvm.parts.dual_ascent.dual import Dual, Slopes
 from slimsvm.parts.dual_ascent.kernel_values import KernelValues
-from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
-from slimsvm.parts.dual_ascent.smo import SetSettings, solve_set
+from slimsvm.parts.dual_ascent.smo import NewtonSteps, SetSettings, solve_set
 
 Array = np.ndarray
 

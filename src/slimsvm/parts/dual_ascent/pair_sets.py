@@ -16,9 +16,8 @@ from slimsvm import core
 from slimsvm.core.clock import OutOfTimeError, is_time_over
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import InteriorSwitch
-from slimsvm.parts.dual_ascent.newton_step import NewtonSteps
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairFit, PairStates
-from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
+from slimsvm.parts.dual_ascent.smo import KernelBlock, NewtonSteps, SetSettings, solve_set
 from slimsvm.parts.problem import SMALL_N, Kept, Problem
 from slimsvm.parts.rounding import RoundingErrors, sure_value
 from slimsvm.parts.run import Status

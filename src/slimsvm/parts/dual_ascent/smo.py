@@ -1,16 +1,30 @@
-"""SMO within a working set: steps on pairs of variables that keep Σ v, or on one or two with bounds only."""
+r"""Steps within a working set: SMO on one or two variables, Newton steps on all free ones.
+
+Steps on pairs keep Σ v; where there are bounds only, steps are on one variable or two.
+
+Steps on pairs of variables settle soon which variables are at a bound, and then take long to find the values of the
+free ones if C is large, since K between similar rows is nearly singular. A Newton step moves all free ones F together.
+Their best change is
+
+    max_d  s'd − ½ d'K_FF d,    balanced: Σ d_i = 0,
+
+with s the slopes of D: K_FF d = s − μ 1. What this would take beyond a bound is put on it, d_P = r_P, and the rest is
+solved for again with the same factor K_FF = LL':  K_FF d = s − μ 1 − Σ_P λ_p e_p, a small system in μ and λ, until no
+variable is beyond a bound. Those that should leave one are left to steps on pairs.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.linalg import lapack
 
 from slimsvm import core
 from slimsvm.core.clock import is_time_over
 from slimsvm.parts.dual_ascent.dual import Slopes, slopes
-from slimsvm.parts.dual_ascent.newton_step import STEP, NewtonSteps, newton_step, products
 
 Array = np.ndarray
 
@@ -228,3 +242,193 @@ def _grown(
     n_made = block.growing.make_worst(found)
     share = own.grown_share if n_made else own.alone_share
     return tol if block.growing.is_whole else max(tol, share * violation)
+
+
+# The most free variables: factorising takes their number's third power. Chosen, not measured.
+MOST_FREE = 3000
+# Costs in entries of kernel rows that steps on pairs go through in the same time. Factorising for m free variables
+# costs m³ / FACTOR, and Python costs OVERHEAD_OF_FEW for few variables, OVERHEAD for more. The first Newton step waits
+# for FIRST more. A step on a pair costs STEP more than its rows. docs/experiments/exact_solver.md, "Unscaled data, few
+# free rows", has how early a Newton step pays.
+FACTOR, OVERHEAD_OF_FEW, OVERHEAD, FIRST, STEP = 45, 200_000, 2_000_000, 800_000, 100
+# Added to the diagonal, in units of the rounding error of the least eigenvalue of kernel values.
+RIDGE = 4.0
+# The most rounds in which variables are put on their bounds, and the largest share of them.
+ROUNDS, MOST_PINNED = 8, 1 / 4
+# Up to this many variables reach their bounds one after the other (same entry).
+FEW = 24
+# Bytes for each number of K_FF: the factor, and twice the columns for a fourth of the variables.
+BYTES = 12
+# Kernel rows that are converted to float64 together.
+LINES = 256
+
+
+class NewtonSteps:
+    """The schedule of Newton steps: one comes when steps on pairs have cost as much, later if the last one gained less.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes for a factor and what it is made of.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.most_free = min(MOST_FREE, isqrt(memory // BYTES))
+        self.patience, self.work, self.work_of_all, self.gain = 1.0, -FIRST, 0, 0.0
+
+    def note(self, n_steps: int, n_rows: int, gain: float) -> None:
+        """Count how many entries of kernel rows the steps on pairs went through, and how much they raised D."""
+        self.gain += gain
+        self.work += n_steps * (n_rows + STEP)
+        self.work_of_all += n_steps * (n_rows + STEP)
+
+    def hurry(self) -> None:
+        """Make the next Newton step soon, as if half of the steps on pairs were new: the tolerance has changed."""
+        self.patience, self.work, self.gain = 1.0, max(self.work, self.work_of_all // 2), 0.0
+
+    def wait(self, n_rows: int, n_free: int) -> float:
+        """Return how many entries of kernel rows steps go through before the next Newton step."""
+        if not 0 < n_free <= self.most_free:
+            return np.inf
+        overhead = OVERHEAD_OF_FEW if n_free <= FEW else OVERHEAD
+        return self.patience * max(n_rows**2, n_free**3 / FACTOR + overhead) - self.work
+
+    def least_wait(self, n_rows: int) -> float:
+        """Return the least `wait` for any number of free variables, since counting these takes time."""
+        return self.patience * max(n_rows**2, OVERHEAD_OF_FEW) - self.work
+
+    def made(self, risen: float) -> None:
+        """Count a Newton step, and how much it raised D, if it did."""
+        self.patience = 1.0 if risen > self.gain else 2.0 * self.patience
+        self.work, self.gain = 0, 0.0
+
+
+def newton_step(
+    block: KernelBlock,
+    g: Array,
+    v: Array,
+    bounds: tuple[Array, Array],
+    free: Array,
+    *,
+    balanced: bool,
+    offset: float,
+    epsilon: float,
+) -> float:
+    """Move the free variables to where D is greatest, as far as their bounds allow, in v and g.
+
+    Parameters
+    ----------
+    block, g, v, bounds, balanced, offset, epsilon
+        See `parts.dual_ascent.smo.solve_set`.
+    free : int64 ndarray
+        Variables at no bound and not 0.
+
+    Returns
+    -------
+    float
+        The rise of D; 0 if nothing was changed.
+    """
+    lo, hi = bounds
+    value = v[free]
+    above = value > 0
+    slope = g[free] - epsilon * np.sign(value)
+    lowest = np.where(above, np.maximum(lo[free], 0.0), lo[free])
+    highest = np.where(above, hi[free], np.minimum(hi[free], 0.0))
+    least, most = lowest - value, highest - value
+    best_change = _change_by_bounds if len(free) <= FEW else _best_change
+    change = best_change(_free_values(block, free, offset), slope, least, most, balanced)
+    if change is None:
+        return 0.0
+    fall = products(block, free, change) + offset * change.sum()
+    gain, curvature = float(slope @ change), float(change @ fall[free])
+    if not gain > 0:
+        return 0.0
+    share = min(1.0, gain / curvature) if curvature > 0 else 1.0
+    moved = np.clip(value + share * change, lowest, highest)
+    v[free] = np.where(share * change == most, highest, np.where(share * change == least, lowest, moved))
+    g -= share * fall
+    return share * gain - 0.5 * share**2 * curvature
+
+
+def _free_values(block: KernelBlock, free: Array, offset: float) -> Array:
+    """Return K_FF in float64, with a constant added to the diagonal."""
+    columns = free if block.places is None else block.places[free]
+    K = np.empty((len(free), len(free)))
+    for line, slot in zip(K, block.slots[free], strict=True):
+        line[:] = block.lines[slot][columns]
+    ridge = RIDGE * np.finfo(block.lines.dtype).eps * np.sqrt(len(free)) * float(np.diagonal(K).mean())
+    K += offset
+    K[np.diag_indices(len(free))] += ridge
+    return K
+
+
+def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
+    """Return the best change, with variables that would cross a bound put on it; None if many would or K is
+    singular.
+    """
+    n = len(slope)
+    # The system is symmetric: a C-ordered matrix is its own transpose, which LAPACK need not copy.
+    factor, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
+    if failed:
+        return None
+
+    def solved(right: Array) -> Array:
+        found: Array = lapack.dpotrs(factor, right, lower=1)[0]
+        return found
+
+    pinned, goal = np.zeros(0, np.int64), np.zeros(0)
+    plain = solved(slope)
+    # Columns K⁻¹1 and K⁻¹e_p, and the equations' rows: Σ d = 0 and d_P = goal.
+    pushes = solved(np.ones((n, 1))) if balanced else np.zeros((n, 0))
+    for _ in range(ROUNDS):
+        left, right = pushes[pinned], plain[pinned] - goal
+        if balanced:
+            left, right = np.vstack([pushes.sum(axis=0), left]), np.concatenate([[plain.sum()], right])
+        change = plain - pushes @ np.linalg.solve(left, right) if len(right) else plain.copy()
+        change[pinned] = goal
+        beyond = np.flatnonzero((change > most) | (change < least))
+        if not len(beyond):
+            return change
+        if len(pinned) + len(beyond) > MOST_PINNED * n:
+            return None
+        pinned = np.concatenate([pinned, beyond])
+        goal = np.concatenate([goal, np.where(change[beyond] > 0, most[beyond], least[beyond])])
+        unit = np.zeros((n, len(beyond)), order="F")
+        unit[beyond, np.arange(len(beyond))] = 1.0
+        pushes = np.hstack([pushes, solved(unit)])
+    return None
+
+
+def _change_by_bounds(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
+    """Return the same for few variables: go to the first bound on the way, drop its variable, and repeat."""
+    change, open_ = np.zeros(len(slope)), np.arange(len(slope))
+    while len(open_) > balanced:
+        m = len(open_)
+        system, right = np.zeros((m + balanced, m + balanced)), np.zeros(m + balanced)
+        system[:m, :m] = K[np.ix_(open_, open_)]
+        system[m:, :m] = system[:m, m:] = 1.0
+        right[:m] = (slope - K @ change)[open_]
+        *_, solved, failed = lapack.dgesv(system, right, overwrite_a=1)
+        along = solved[:m]
+        if failed or not along @ right[:m] > 0:
+            return change
+        room = np.where(along > 0, most[open_] - change[open_], least[open_] - change[open_])
+        share = np.divide(room, along, out=np.full(m, np.inf), where=along != 0)
+        step = min(1.0, float(share.min()))
+        change[open_] += step * along
+        if step == 1.0:
+            return change
+        met = share <= step
+        change[open_[met]] = np.where(along > 0, most[open_], least[open_])[met]
+        open_ = open_[~met]
+    return change
+
+
+def products(block: KernelBlock, free: Array, change: Array) -> Array:
+    """Return K change for all rows of the set, summed in float64."""
+    n, total = len(block.slots), np.zeros(len(block.slots))
+    for at in range(0, len(free), LINES):
+        lines = block.lines[block.slots[free[at : at + LINES]]]
+        lines = lines[:, :n] if block.places is None else lines[:, block.places]
+        total += change[at : at + LINES] @ lines.astype(np.float64)
+    return total

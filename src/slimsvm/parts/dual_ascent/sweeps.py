@@ -6,9 +6,9 @@ The dual is that of `parts.dual_ascent.dual` with w = Σ v_i x_i kept as weights
 
 A step on one row goes through its values twice; one on a pair of rows needs a kernel row, a product with
 all rows. A regularised intercept is the weight of a constant feature. A free one, b, is the multiplier of Σ v = 0: for
-a given b sweeps find v(b), whose sum falls with b, and b is where it is 0 (`parts.dual_ascent.root`). Sweeps for one b
-begin where those for the last ended, and are the finer, the nearer to 0 the sum is. In the end v is scaled so that its
-sum is 0, and the fit has converged where `tol` is met and the gap between the objective of (w, b) and D(v) is narrow.
+a given b sweeps find v(b), whose sum falls with b, and b is where it is 0 (`Root`). Sweeps for one b begin where those
+for the last ended, and are the finer, the nearer to 0 the sum is. In the end v is scaled so that its sum is 0, and the
+fit has converged where `tol` is met and the gap between the objective of (w, b) and D(v) is narrow.
 
 If sweeps take too many steps, as with large C, the levels of `solvers.exact` go on from v.
 
@@ -18,7 +18,7 @@ Hsieh, Chang, Lin, Keerthi, Sundararajan, "A Dual Coordinate Descent Method for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,57 @@ from slimsvm import core
 from slimsvm.core.clock import check_time
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.dual import GAP, LAST, Dual, DualState
-from slimsvm.parts.dual_ascent.root import Root
 from slimsvm.parts.problem import DEFAULT_TOL, Kept, Problem
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Fit, Run, Status
+
+
+@dataclass
+class Root:
+    """The search for the root of a falling function, which is evaluated at ``x``.
+
+    Parameters
+    ----------
+    x : float
+        The first x.
+    lowest, highest : float
+        The range of x; its end counts as the root if the root lies beyond.
+    longest : float
+        The longest step.
+    first_step : float
+        For a value of 1, before there is a slope.
+    """
+
+    x: float
+    lowest: float
+    highest: float
+    longest: float
+    first_step: float
+    least: float = -np.inf  # a bracket of the root
+    most: float = np.inf
+    asked: list[tuple[float, float]] = field(default_factory=list)
+
+    def is_met(self, value: float, least_value: float, least_width: float) -> bool:
+        """Take the function's value at x; return whether x is the root, otherwise set the next x."""
+        self.asked.append((self.x, value))
+        if value > 0:
+            self.least = max(self.least, self.x)
+        else:
+            self.most = min(self.most, self.x)
+        is_beyond = self.x >= self.highest if value > 0 else self.x <= self.lowest
+        step = self.first_step * value
+        if len(self.asked) > 1:
+            before, earlier = self.asked[-2]
+            slope = (value - earlier) / (self.x - before)
+            step = -value / slope if slope < 0 else np.sign(value) * np.inf
+        width = min(abs(step), self.most - self.least)
+        if abs(value) <= least_value or width <= least_width or is_beyond:
+            return True
+        found = float(np.clip(self.x + np.clip(step, -self.longest, self.longest), self.lowest, self.highest))
+        is_inside = self.least < found < self.most
+        self.x = found if is_inside else 0.5 * (self.least + self.most)
+        return False
+
 
 Array = np.ndarray
 

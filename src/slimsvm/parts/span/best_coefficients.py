@@ -11,11 +11,11 @@ import numpy as np
 from slimsvm.core.clock import OutOfTimeError, is_time_over, no_limit, time_left
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import check_smoothable, warn_of_a_gap
 from slimsvm.parts.cuts import Cut, ExactOracle, Point, Solution
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
 from slimsvm.parts.cuts.score_books import plain_products
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, check_smoothable
+from slimsvm.parts.run import warn_of_a_gap
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients, subspace
 from slimsvm.parts.span.whitened_span import Coefficients, Subspace
 

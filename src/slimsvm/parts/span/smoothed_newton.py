@@ -31,9 +31,8 @@ import numpy as np
 
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import KernelRows
-from slimsvm.parts.checks import check_smoothable
 from slimsvm.parts.cuts.line_search import Bracket
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, check_smoothable
 from slimsvm.parts.run import Best
 from slimsvm.parts.span.newton_direction import CHEAP, EXACT, Accuracy, Draw, direction, draw_ahead, draw_rows
 from slimsvm.parts.span.row_passes import Parts, RowPasses, Slope, SmoothedRows

@@ -24,14 +24,12 @@ import numpy as np
 from slimsvm.core.products import add_transposed
 from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.checks import RANDOM_ACCESS, TWO_CLASSES, Need, check_count, check_needs, no_free_intercept
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.dual_ascent.kernel_values import PIECE, KernelTable, ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
-from slimsvm.parts.problem import Problem
-from slimsvm.parts.reports import reported
+from slimsvm.parts.problem import RANDOM_ACCESS, TWO_CLASSES, Need, Problem, check_count, check_needs, no_free_intercept
 from slimsvm.parts.rounding import RoundingErrors, in_float64
-from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.run import Fit, Run, Status, reported
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import in_pieces
 from slimsvm.tasks import losses
