@@ -205,8 +205,8 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
 
     def _is_plain(self, X: Any) -> bool:
         """Whether scikit-learn's checks, which take longer than a row's scores, would let X pass as it is."""
-        has_names = hasattr(self, "feature_names_in_")
-        return is_plain(X) and not has_names and X.shape[1] == getattr(self, "n_features_in_", -1)
+        own = vars(self)  # `hasattr` would go through `__getattr__`, a tenth of a row's scores
+        return "feature_names_in_" not in own and is_plain(X) and X.shape[1] == own.get("n_features_in_", -1)
 
     def _resolve_kernel(self, X: Any, weights: Array | None) -> kernels.Kernel:
         """The kernel object that ``kernel``, ``gamma``, ``degree`` and ``coef0`` stand for; with ``gamma="learn"`` the
