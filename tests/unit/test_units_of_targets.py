@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slimsvm import SVR, LowRank, NuSVR, Refine
+from slimsvm import SVR, GridSearchSVR, LowRank, NuSVR, Refine
 from slimsvm.tasks import Quantiles, Regression, SmoothRegression
 
 UNITS = (1e-7, 1e8)
@@ -104,6 +104,56 @@ def test_several_targets_and_quantiles(rows):
         ]
         np.testing.assert_allclose(found[1], found[0], atol=5e-3)
         np.testing.assert_allclose(found[2], found[0], atol=5e-3)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"gamma": "validate"},
+        {"gamma": "learn", "solver": "exact"},
+        {"solver": LowRank(max_basis=40)},
+        {"loss": "quantile"},
+        {"loss": "huber", "solver": LowRank(max_basis=40)},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())) or "exact",
+)
+def test_C_is_chosen_in_units_of_the_targets(rows, options, unit):
+    X, y = rows
+    first, model = (SVR(C="validate", epsilon=0.1 * u, random_state=0, **options).fit(X, u * y) for u in (1.0, unit))
+    is_squared = options.get("loss") == "huber"
+    assert model.C_ / (1.0 if is_squared else unit) == pytest.approx(first.C_)
+    np.testing.assert_allclose(model.predict(X) / unit, first.predict(X), atol=1e-2)
+
+
+def test_learned_vectors_choose_C_to_the_bit(rows):
+    X, y = rows
+    first, model = (
+        SVR(C="validate", epsilon=0.1 * u, max_basis=10, random_state=0).fit(X, u * y) for u in (1.0, 2.0**32)
+    )
+    assert model.C_ == 2.0**32 * first.C_
+    np.testing.assert_allclose(model.predict(X) / 2.0**32, first.predict(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "quantile"])
+def test_a_default_grid_is_in_units_of_the_targets(rows, loss, unit):
+    X, y = rows
+    first, search = (GridSearchSVR(SVR(loss=loss), cv=2).fit(X, u * y) for u in (1.0, unit))
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], first.cv_results_["mean_test_score"], atol=1e-3)
+    assert search.best_params_["C"] / unit == pytest.approx(first.best_params_["C"])
+    assert ("epsilon" in search.best_params_) == (loss != "quantile")
+    n_tubes = 2 if loss == "epsilon_insensitive" else 1
+    assert len(search.cv_results_["params"]) == 25 * n_tubes
+
+
+def test_units_of_C():
+    """A slope times C is a dual variable, which has the units of scores."""
+    X, y = np.linspace(0, 1, 20)[:, None], np.tile([0.0, 20.0], 10)
+    for options, unit in (({}, 10.0), ({"loss": "squared"}, 1.0), ({"loss": "huber", "epsilon": 0.5}, 20.0)):
+        tried = [trial["C"] for trial in SVR(C="validate", **options).fit(X, y).validation_]
+        assert tried[0] == pytest.approx(0.1 * unit)
 
 
 def test_units():

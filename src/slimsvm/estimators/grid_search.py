@@ -31,8 +31,8 @@ from slimsvm.estimators.svr import SVR
 from slimsvm.parts.values_of_C import VALUES_OF_C
 from slimsvm.sparse_parts import check_sparse
 
-# epsilon that is tried for regression, in standard deviations of the targets.
-TUBES = (0.01, 0.1)
+# epsilon that is tried for regression, in standard deviations of the targets, and the losses that have one.
+TUBES, LOSSES_WITH_TUBE = (0.01, 0.1), ("epsilon_insensitive", "huber")
 
 
 def _has(name: str):
@@ -220,6 +220,12 @@ class GridSearch(GridSearchCV):
         """The grid that ``param_grid`` stands for, of rows that are not held out."""
         if self.param_grid is not None:
             return self.param_grid
+        if "nu" in (known := self._template.get_params()):
+            names = ", ".join(repr(name) for name in ("nu", "C", "gamma") if name in known)
+            raise ValueError(
+                f"{type(self._template).__name__} has nu, of which there is no default grid: give "
+                f"param_grid with values of {names}"
+            )
         scale = typical_gamma(clone(self._template)._check_X(X, reset=True), None)
         return {"C": list(VALUES_OF_C), "gamma": [scale * factor for factor in GAMMA_FACTORS]}
 
@@ -360,8 +366,9 @@ class GridSearchSVR(GridSearch):
     estimator : SVR or None, default=None
         Candidates are clones of it; None is ``SVR()``.
     param_grid : dict, list of dict or None, default=None
-        Values to try for ``C``, ``gamma``, ``epsilon`` or any other parameter. None: those of `GridSearchSVC`, and
-        epsilon of 0.01 and 0.1 times the targets' standard deviation.
+        Values to try for ``C``, ``gamma``, ``epsilon`` or any other parameter. None: those of `GridSearchSVC`, with C
+        in the units of ``C="validate"``, and epsilon of 0.01 and 0.1 times the targets' standard deviation where the
+        loss has one.
     scoring, n_jobs, refit, cv, verbose, error_score, return_train_score, early_stopping
         See `GridSearchSVC`; ``scoring=None`` is R², and ``cv=None`` is 5 folds.
 
@@ -384,11 +391,26 @@ class GridSearchSVR(GridSearch):
     _estimator = SVR
 
     def _grid(self, X: Any, y: Any) -> Any:
+        """The grid that ``param_grid`` stands for: C and epsilon in the units of the targets, a part for each epsilon
+        of a loss that has one.
+        """
         grid = super()._grid(X, y)
-        spread = float(np.std(np.asarray(y, dtype=np.float64)))
-        if self.param_grid is None and spread > 0:
-            grid["epsilon"] = [spread * share for share in TUBES]
-        return grid
+        if self.param_grid is not None:
+            return grid
+        template: SVR = clone(self._template)
+        y = template._check_X(X, reset=True, y=y)[1]
+
+        def units(**tube: float) -> tuple[float, float]:
+            task, examples, _ = template.set_params(**tube)._encode(y, None)
+            return task.units(examples)
+
+        spread = units()[0]
+        tubes = [{"epsilon": spread * share} for share in TUBES] if template.loss in LOSSES_WITH_TUBE else [{}]
+        parts = []
+        for tube in tubes:
+            score, slope = units(**tube)
+            parts.append(grid | {"C": [score / slope * C for C in grid["C"]]} | {name: [tube[name]] for name in tube})
+        return parts
 
 
 def path(estimator, X, y=None, *, C=None, gamma=None, epsilon=None, sample_weight=None) -> list[Any]:

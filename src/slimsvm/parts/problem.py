@@ -186,6 +186,12 @@ class Problem:
         return score * slope
 
     @property
+    def unit_of_C(self) -> float:
+        """What C is measured in: C times a slope is a dual variable, which has the units of scores."""
+        score, slope = self.units
+        return score / slope
+
+    @property
     def is_small(self) -> bool:
         """Return whether ``precision="auto"`` means float64 and the tolerance of `tolerances`."""
         return self.precision == "auto" and self.rows.n_rows <= SMALL_N

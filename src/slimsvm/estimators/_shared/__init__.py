@@ -20,9 +20,11 @@ PARAMETERS = """
 C : float or "validate"
     Weight of one row's loss, as in LIBSVM and scikit-learn. ``inf``, the hard margin, is replaced by 1e10.
     "validate" tries 0.1, 1, … 1000 on four fifths of the rows, and trains on all rows with the value that has the
-    lowest error on the other fifth. Trials train on 5,000 rows, more if needed to include 500 rows of the rarest
-    class. Values with an error at most a twentieth above the lowest are tried again with all of the four fifths, up
-    to 50,000 rows. Trials of the exact solver end at a violation of 0.03, or at ``tol`` if that is larger.
+    lowest error on the other fifth. For regression these are in units of the targets: times their standard deviation
+    for tubes and quantiles, times that over ε for Huber's loss if ε is smaller. Trials train on 5,000 rows, more if
+    needed to include 500 rows of the rarest class. Values with an error at most a twentieth above the lowest are tried
+    again with all of the four fifths, up to 50,000 rows. Trials of the exact solver of classes end at a violation of
+    0.03, or at ``tol`` if that is larger.
 kernel : str, Kernel or callable
     A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
     `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)). "sigmoid" is not an inner product:

@@ -302,7 +302,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         return X, y[train], None if weights is None else weights[train], train if index is None else index[train]
 
     def _set_up(self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None) -> Problem:
-        """The problem that the parameters stand for, with C = 1 if C is to be chosen; sets kernel_ and solver_."""
+        """The problem that the parameters stand for, with C a unit if it is to be chosen; sets kernel_ and solver_."""
         check_option("intercept", self.intercept, ("auto", "regularized", "free", "none"))
         check_option("precision", self.precision, ("auto", "float32", "float64"))
         check_positive("cache_size", getattr(self, "cache_size", 1))
@@ -329,6 +329,8 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
             verbose=int(self.verbose),
             settings=self._settings,
         )
+        if is_chosen(self.C):
+            problem = replace(problem, C=problem.unit_of_C)
         self.solver_ = self._resolve_solver(problem)
         is_of_two = task.n_outputs == 1 or bool(task.class_pairs())
         is_of_two = is_of_two or (task.has_columns and isinstance(self.solver_, solvers.Exact))
@@ -374,7 +376,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         if isinstance(judge, Compact):
             # Few vectors are looked for once, with the C that the exact SVM does best with, or 100 with their metric.
             judge = solvers.Refine(learn_metric=True) if judge.learn_metric else exact_solver(problem.task)
-        C_values = VALUES_OF_C if is_chosen(self.C) else (problem.C,)
+        C_values = tuple(problem.C * C for C in VALUES_OF_C) if is_chosen(self.C) else (problem.C,)
         tried = kernels_tried(problem.kernel) if is_chosen(self.gamma) else [problem.kernel]
         problem, self.validation_ = choose(problem, judge, C_values, tried)
         self.kernel_ = problem.kernel

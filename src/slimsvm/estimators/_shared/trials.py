@@ -79,7 +79,7 @@ def choose(
     Parameters
     ----------
     problem : Problem
-        Its C and kernel are ignored.
+        Its C is that of a search without the time for a trial; its kernel is ignored.
     solver : Solver
     C_values : tuple of float
         From the lowest.
@@ -125,7 +125,7 @@ def choose(
                 trials = with_all
                 if trials.kernel is not kernel:
                     break
-    best = trials.best or {"C": 1.0 if 1.0 in C_values else C_values[0]}  # there was no time for a single trial
+    best = trials.best or {"C": problem.C}  # there was no time for a single trial
     return replace(problem, C=best["C"], kernel=trials.kernel), held.records
 
 
