@@ -5,14 +5,12 @@ axes that it is given, or on a new figure; attributes hold the data, the axes ``
 `plot` draws it again.
 """
 
-from slimsvm.plots.additive_curves import Curve, additive_curves
 from slimsvm.plots.convergence import ConvergenceDisplay
-from slimsvm.plots.curves import CurvesDisplay
+from slimsvm.plots.curves import Curve, CurvesDisplay, additive_curves
 from slimsvm.plots.decision_surface import DecisionSurfaceDisplay
 from slimsvm.plots.explanations import ExplanationDisplay
-from slimsvm.plots.means import plot_means
 from slimsvm.plots.metric import MetricDisplay
-from slimsvm.plots.size_path import SizePathDisplay
+from slimsvm.plots.size_path import SizePathDisplay, plot_means
 from slimsvm.plots.vectors import VectorsDisplay
 
 __all__ = [
