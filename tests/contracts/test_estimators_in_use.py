@@ -230,7 +230,7 @@ def test_progress_is_shown_when_asked_for_only(name, capfd):
     ESTIMATORS[name](verbose=True).fit(X, y)
     out, err = capfd.readouterr()
     assert out == ""
-    assert re.search(r"(exact machine|cutting planes).*100%.*<00:00", err)
+    assert re.search(r"(exact SVM|cutting planes).*100%.*<00:00", err)
 
 
 @BOTH

@@ -128,7 +128,7 @@ def test_an_interrupt_in_any_line_leaves_a_whole_model(solver):
     check_interrupts(solver, "binary", 40)
 
 
-@pytest.mark.filterwarnings("ignore:the exact machine was cut short before:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:the exact SVM was cut short before:sklearn.exceptions.ConvergenceWarning")
 def test_an_interrupt_leaves_what_all_rows_were_last_looked_at_with():
     """Where scores of the latest dual point would take long: no kernel value is computed for the report.
 

@@ -111,7 +111,7 @@ def test_train_prints_lines_on_stdout_and_progress_on_stderr(capsys, tmp_path, f
     assert re.fullmatch(r"converged, \d+ iterations", lines["status"])
     assert re.fullmatch(r"[0-9.e+]+, optimum at least [0-9.e+]+ \(gap .* %\)", lines["objective"])
     assert re.fullmatch(r"error \d+\.\d\d % \(\d+ of 300 wrong\)", lines["test"])
-    assert re.search(r"exact machine: 100%\|.*\| \d\d:\d\d<00:00, objective=.*, gap=.* of it, vectors=\d+", err)
+    assert re.search(r"exact SVM: 100%\|.*\| \d\d:\d\d<00:00, objective=.*, gap=.* of it, vectors=\d+", err)
 
 
 def test_the_same_command_gives_the_same_file_for_any_number_of_threads(capsys, tmp_path, files):

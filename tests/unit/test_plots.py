@@ -273,7 +273,7 @@ def test_sizes_of_a_search_beside_the_exact_machine(board):
     (tried,) = display.ax_.containers
     np.testing.assert_allclose(tried[0].get_xydata(), [[t["n_basis"], t["error"]] for t in clf.validation_])
     exact = clf.validation_[0]["error"] - clf.validation_[0]["extra_error"]
-    assert lines(display.ax_)["exact machine"].get_ydata()[0] == exact
+    assert lines(display.ax_)["exact SVM"].get_ydata()[0] == exact
     assert f"the model: {clf.n_basis_}" in legend(display.ax_)
     assert (display.ax_.get_xlabel(), display.ax_.get_xscale()) == ("vectors of the model", "log")
     assert_nothing_is_cut_off(display)

@@ -106,11 +106,13 @@ class NuSVC(SVC):
             )
         fit = super()._solve(X, y, examples, task, *others, **more)
         if fit.solved is not None:
-            prices = fit.solved.task.pair_prices()
-            found: Any = fit.solved.C * prices if len(prices) else fit.solved.C
+            factors = fit.solved.task.pair_factors()
+            found: Any = fit.solved.C * factors if len(factors) else fit.solved.C
             self.C_ = found
         return fit
 
     def _task(self, or_scores=False):
-        prices: Any = getattr(self, "C_", 1.0)
-        return tasks.OneVsOne(len(self.classes_), prices=tuple(prices)) if np.ndim(prices) else super()._task(or_scores)
+        factors: Any = getattr(self, "C_", 1.0)
+        if np.ndim(factors):
+            return tasks.OneVsOne(len(self.classes_), factors=tuple(factors))
+        return super()._task(or_scores)

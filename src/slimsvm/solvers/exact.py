@@ -98,7 +98,7 @@ class ExactRun(Run):
     `finish` needs is there wherever an interrupt strikes.
     """
 
-    doing = "exact machine"
+    doing = "exact SVM"
 
     def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
         self.problem, self.dual = problem, Dual.of(problem)
@@ -405,7 +405,7 @@ class ExactRun(Run):
         losses += len(others) / max(size, 1) * dual.penalty(g, intercept)
         if size < len(others):
             warnings.warn(
-                f"the exact machine was cut short before it had looked at all rows: its objective is estimated from "
+                f"the exact SVM was cut short before it had looked at all rows: its objective is estimated from "
                 f"{n - len(others) + size} of {n}",
                 ConvergenceWarning,
                 stacklevel=2,

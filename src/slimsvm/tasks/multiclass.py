@@ -93,8 +93,8 @@ class OneVsOne(Task):
     n_classes : int
     or_scores : bool, default=False
         Whether a solver may take one score for each class instead (`Multiclass`).
-    prices : tuple of float or None, default=None
-        The factor of each pair's losses; None: 1. A warm start may come from other factors.
+    factors : tuple of float or None, default=None
+        The factor of C of each pair; None: 1. A warm start may come from other factors.
 
     Examples
     --------
@@ -106,13 +106,13 @@ class OneVsOne(Task):
 
     n_classes: int = 2
     or_scores: bool = False
-    prices: tuple[float, ...] | None = field(default=None, compare=False)
+    factors: tuple[float, ...] | None = field(default=None, compare=False)
 
     def __post_init__(self):
         if not (isinstance(self.n_classes, int | np.integer) and self.n_classes >= 2):
             raise ValueError(f"n_classes must be an integer >= 2, found {self.n_classes!r}")
-        if self.prices is not None and not (len(self.prices) == self.n_outputs and min(self.prices) > 0):
-            raise ValueError(f"prices must be {self.n_outputs} positive numbers, found {self.prices!r}")
+        if self.factors is not None and not (len(self.factors) == self.n_outputs and min(self.factors) > 0):
+            raise ValueError(f"factors must be {self.n_outputs} positive numbers, found {self.factors!r}")
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -123,9 +123,9 @@ class OneVsOne(Task):
         """Return all pairs of classes, (0, 1), (0, 2), …"""
         return list(combinations(range(self.n_classes), 2))
 
-    def pair_prices(self):
+    def pair_factors(self):
         """Return each pair's factor of C."""
-        return np.ones(self.n_outputs) if self.prices is None else np.array(self.prices, np.float64)
+        return np.ones(self.n_outputs) if self.factors is None else np.array(self.factors, np.float64)
 
     def in_scores(self):
         """Return the task of the same classes with a score each, if ``or_scores`` allows it."""
@@ -140,7 +140,7 @@ class OneVsOne(Task):
         signs = np.zeros(scores.shape)
         for column, (a, b) in enumerate(self.class_pairs()):
             signs[:, column] = (examples.labels == a) - 1.0 * (examples.labels == b)
-        counts = np.where((signs != 0) & (signs * scores < 1), self.pair_prices(), 0.0)
+        counts = np.where((signs != 0) & (signs * scores < 1), self.pair_factors(), 0.0)
         return Augmented(delta=counts.sum(axis=1), coef=counts * signs)
 
     def decode(self, scores, plain, examples=None):

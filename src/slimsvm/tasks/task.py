@@ -222,7 +222,7 @@ class Task:
         """Return the pairs of classes, each a two-class problem with its own score; none if the task is one problem."""
         return []
 
-    def pair_prices(self) -> Array:
+    def pair_factors(self) -> Array:
         """Return the factor of C of each of the `class_pairs`."""
         return np.ones(len(self.class_pairs()))
 

@@ -135,7 +135,7 @@ def solver_of_span(problem: Problem, max_basis: Any, learns_metric: bool) -> Sol
     what = f"loss={task.loss!r}" if task.is_smooth else f"{task.n_outputs} numbers for each row"
     if max_basis == "auto":
         raise ValueError(
-            "max_basis='auto' looks for few vectors that do as well as the exact machine of the hinge loss or of one "
+            "max_basis='auto' looks for few vectors that do as well as the exact SVM of the hinge loss or of one "
             f"target's; with {what} give max_basis a number"
         )
     if learns_metric:

@@ -121,7 +121,7 @@ class SearchOfC:
         values = [float(np.exp(root.x)) for root in self.roots]
         if isinstance(self.problem.task, Binary):
             return replace(self.problem, C=values[0])
-        return replace(self.problem, C=1.0, task=OneVsOne(self.n_classes, prices=tuple(values)))
+        return replace(self.problem, C=1.0, task=OneVsOne(self.n_classes, factors=tuple(values)))
 
     def is_met(self, fit: Fit) -> bool:
         """Whether the fit of what was asked has the share ν; the next problem is asked otherwise."""

@@ -156,7 +156,7 @@ class Columns:
             points = zip(*(fit.kept.get((LAST, pair)) for pair in pairs), strict=True)
             self.v, scores = (np.concatenate(part) for part in points)
             target = np.where(labels[self.rows] == np.repeat([a for a, _ in pairs], self.sizes), 1.0, -1.0)
-            C_of_row = np.repeat(problem.C * problem.task.pair_prices(), self.sizes)
+            C_of_row = np.repeat(problem.C * problem.task.pair_factors(), self.sizes)
             self.size, epsilon = problem.examples.weights[self.rows] * C_of_row, 0.0
         else:
             dual, n = Dual.of(problem), problem.rows.n_rows

@@ -61,7 +61,7 @@ def problem_of_pair(problem: Problem, k: int, index: Array) -> Problem:
 
 def C_of_pair(problem: Problem, k: int) -> float:
     """Return C of pair k."""
-    return problem.C * float(problem.task.pair_prices()[k])
+    return problem.C * float(problem.task.pair_factors()[k])
 
 
 def last_point(problem: Problem, k: int) -> tuple[Array, Array] | None:
@@ -112,7 +112,7 @@ class OneVsOneRun(Run):
     state : PairStates or None
     """
 
-    doing = "exact machine, pairs of classes"
+    doing = "exact SVM, pairs of classes"
     what = "pairs of classes"
 
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
@@ -217,7 +217,7 @@ class OneVsOneRun(Run):
 
     def loss_at_zero(self, k: int) -> float:
         """Return the weighted loss of pair k with all scores 0."""
-        factors = self.problem.task.pair_prices()
+        factors = self.problem.task.pair_factors()
         return float(factors[k] * self.problem.examples.weights[self.rows_of(self.pairs[k])].sum())
 
     def allowed(self, objective: float) -> float:

@@ -367,7 +367,7 @@ class SharedKernelRun(OneVsOneRun):
             last += 1
         some = [self.rows_of(pair) for pair in self.pairs[first:last]]
         K = self.values_of(some[0])
-        factors = self.problem.task.pair_prices()[first:last]
+        factors = self.problem.task.pair_factors()[first:last]
         pairs = [
             PairRows(pair, rows, self.of_class[pair[0]][rows], rows if self.is_shared else np.arange(len(rows)), factor)
             for rows, pair, factor in zip(some, self.pairs[first:last], factors, strict=True)

@@ -123,7 +123,7 @@ class SweepRun(Run):
         Makes the run of pairs of rows that begins with a state.
     """
 
-    doing = "exact machine by sweeps"
+    doing = "exact SVM by sweeps"
 
     def __init__(self, problem: Problem, state: DualState | None, by_pairs: Callable[[DualState], Any]):
         self.problem, self.dual, self.own = problem, Dual.of(problem), problem.settings_of(SweepSettings)
