@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 import slimsvm
 from chromium_for_tests import Browser
 from node_for_tests import NODE
-from slimsvm.cli import demo, main
+from slimsvm.cli import demo, digits, main
 
 STAND_IN = """
 const anything = (own = {}) => new Proxy(function () {}, {
@@ -141,34 +141,72 @@ def test_nothing_went_wrong_and_nothing_was_asked_for(browser):
     assert sum(url.startswith("file") for url in browser.requests) == 1
 
 
+def arc(x, y, width, height, first, last):
+    """Places on an ellipse between two angles in degrees, clockwise from the right; y points down."""
+    angles = np.radians(np.linspace(first, last, 20))
+    return list(zip(x + width * np.cos(angles), y + height * np.sin(angles)))
+
+
+# How people write digits, between −1 and 1: one list of places for each stroke.
+DRAWN = {
+    0: [arc(0, 0, 0.55, 1, -90, 270)],
+    1: [[(-0.3, -0.6), (0, -1), (0, 1)]],
+    2: [[*arc(0, -0.45, 0.5, 0.55, -170, 40), (-0.55, 1), (0.6, 1)]],
+    3: [arc(0, -0.5, 0.5, 0.5, -150, 90) + arc(0, 0.5, 0.55, 0.5, -90, 150)],
+    4: [[(-0.1, -1), (-0.55, 0.25), (0.6, 0.25)], [(0.3, -0.5), (0.3, 1)]],
+    5: [[(-0.4, -1), (-0.45, -0.1), *arc(0, 0.4, 0.55, 0.6, -140, 150)], [(-0.4, -1), (0.5, -1)]],
+    6: [[(0.25, -1), (-0.2, -0.5), *arc(0, 0.4, 0.5, 0.6, -170, 190)]],
+    7: [[(-0.5, -1), (0.5, -1), (-0.1, 1)]],
+    8: [arc(0, -0.5, 0.42, 0.5, 90, 450) + arc(0, 0.5, 0.5, 0.5, -90, 270)],
+    9: [[*arc(0, -0.45, 0.45, 0.55, 0, 360), (0.4, 0.2), (0.2, 1)]],
+}
+
+
 def test_without_mnist_scikit_learns_digits_take_its_place(tmp_path, monkeypatch, capsys):
-    """They are rows of the page's form, and a ring that a person draws is recognised."""
-    monkeypatch.setattr(demo, "find", lambda name: None)
-    assert main(["demo", "--web", str(tmp_path / "page.html"), "--rows", "1000"]) == 0
+    """They are rows of the page's form, and digits that a person draws, upright or slanted, are recognised."""
+    monkeypatch.setattr(digits, "find", lambda name: None)
+    assert main(["demo", "--web", str(tmp_path / "page.html"), "--rows", "2000"]) == 0
     said = capsys.readouterr().err
     assert "scikit-learn's digits take its place" in said
     assert "learning vectors: 100%" in said
     with Browser(tmp_path) as browser:
         browser.open((tmp_path / "page.html").as_uri())
         browser.wait_until("window.slimsvm !== undefined")
-        assert "1,000 of scikit-learn's digits" in text(browser, "digits")
+        assert "2,000 of scikit-learn's digits" in text(browser, "digits")
         assert text(browser, "checked").endswith("300 of 300 rows are predicted as in Python.")
-        ring = [(0.2 * np.sin(t), -0.32 * np.cos(t)) for t in np.linspace(0, 2 * np.pi, 25)]
-        browser.mouse(*(middle(browser, "pad", dx, dy) for dx, dy in ring))
-        assert text(browser, "digit") == "0"
+        left, top = middle(browser, "pad", -0.5, -0.5)
+        right, bottom = middle(browser, "pad", 0.5, 0.5)
+        found = {}
+        for slant in (0.0, 0.25):
+            for digit, strokes in DRAWN.items():
+                browser.evaluate("document.getElementById('clear-digit').click()")
+                for stroke in strokes:
+                    places = [(0.5 + 0.32 * (x - slant * y), 0.5 + 0.32 * y) for x, y in stroke]
+                    browser.mouse(*((left + (right - left) * x, top + (bottom - top) * y) for x, y in places))
+                found[digit, slant] = text(browser, "digit")
+        assert found == {(digit, slant): str(digit) for digit, slant in found}
         assert browser.errors == []
 
 
-def test_digits_in_mnists_form_lie_in_the_middle():
-    """Multiples of 1/255 in a box of 20 pixels; turned ones differ, by the generator alone."""
-    image = load_digits().images[0]
-    drawn = demo.as_mnist(image, np.random.default_rng(0), 0.0).reshape(28, 28)
-    np.testing.assert_allclose(255 * drawn, np.rint(255 * drawn), atol=1e-9)
-    assert 18 <= np.ptp(np.flatnonzero(drawn.max(axis=1) > 0.5)) + 1 <= 21
-    np.testing.assert_allclose(ndimage.center_of_mass(drawn), 13.5, atol=0.3)
-    turned = [demo.as_mnist(image, np.random.default_rng(seed), 0.4) for seed in (0, 0, 1)]
-    np.testing.assert_array_equal(turned[0], turned[1])
-    assert np.abs(turned[0] - turned[2]).max() > 0.1
+def test_digits_stand_upright():
+    """Whatever the slant of an image is, its ink lies about one vertical line; the digit fills the rows."""
+    image = digits.enlarged(load_digits().images[1])
+    middle = (len(image) - 1) / 2
+    for slant in (-0.3, 0.0, 0.3):
+        slanted = ndimage.affine_transform(image, [[1, 0], [slant, 1]], offset=[0, -slant * middle], order=1)
+        counted = digits.upright(slanted, digits.Change()).reshape(8, 8)
+        np.testing.assert_allclose(255 * counted, np.rint(255 * counted), atol=1e-9)
+        places = np.argwhere(counted > 0)
+        assert (places[:, 0].min(), places[:, 0].max()) == (0, 7)
+        ink, (y, x) = counted.ravel(), np.indices((8, 8)).reshape(2, -1)
+        assert abs(np.cov(x, y, aweights=ink)[0, 1]) < 0.1 * np.cov(x, y, aweights=ink)[1, 1]
+
+
+def test_changes_depend_on_the_generator_alone():
+    image = digits.enlarged(load_digits().images[0])
+    changed = [digits.upright(image, digits.Change.drawn(np.random.default_rng(seed))) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(changed[0], changed[1])
+    assert np.abs(changed[0] - changed[2]).max() > 0.1
 
 
 def test_a_folder_that_is_not_there_is_said_before_anything_is_trained(tmp_path, monkeypatch, capsys):

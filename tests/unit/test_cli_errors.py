@@ -331,6 +331,11 @@ def test_a_defect_is_called_one(capsys, here, monkeypatch):
         main(["info", "good.slim"])
 
 
+def test_a_package_that_is_not_installed_is_no_defect(capsys, here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert fail(capsys, "export good.slim --to onnx").endswith("by the package onnx: pip install 'slimsvm[onnx]'")
+
+
 def test_memory_that_runs_out(capsys, here, monkeypatch):
     def read(*args, **kwargs):
         raise MemoryError("Unable to allocate 9 EiB")

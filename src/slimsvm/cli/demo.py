@@ -10,6 +10,7 @@ import argparse
 import errno
 import io
 import json
+import math
 import os
 import sys
 import time
@@ -21,12 +22,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.ndimage import affine_transform, center_of_mass, zoom
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC as LibSVC
 
 from slimsvm.cli import options
+from slimsvm.cli.digits import digit_rows
 from slimsvm.cli.model_file import check_outputs
 from slimsvm.cli.output import count, machine, one_line_warnings, say, table, write_json
 from slimsvm.datasets import available, checkerboard, find, load
@@ -283,10 +284,7 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
 
 TEMPLATE = Path(__file__).with_suffix(".html")
 CHECKED_ROWS = 100
-DIGIT_C, DIGIT_GAMMA = 10.0, 0.02
-SIDE, INNER = 28, 20  # pixels of an image, and of the box around its digit
-# Of each of scikit-learn's digits. Trained on them, the exact SVM is wrong on 30 % of MNIST's, on 47 % without.
-COPIES, CHANGE = 4, 0.4
+DIGIT_C, DIGIT_GAMMA = 10.0, {28: 0.02, 8: 0.25}  # gamma by the side of an image
 
 
 class Shown(NamedTuple):
@@ -317,13 +315,14 @@ def page(points: list[Shown], digits: Shown) -> str:
     points : list of Shown
         Classifiers of two features between −1 and 1, two or three classes.
     digits : Shown
-        A classifier of 784 features, multiples of 1/255: images of 28 × 28 pixels.
+        A classifier of images of 28 × 28 or of 8 × 8 pixels, whose values are multiples of 1/255.
     """
     images = np.rint(255 * digits.rows).astype(np.uint8)
+    drawn = {"images": [base64(image.tobytes()) for image in images], "side": math.isqrt(images.shape[1])}
     data = {
         "runtime": base64(runtime_bytes()),
         "points": [_part(shown) | {"rows": shown.rows.tolist()} for shown in points],
-        "digits": _part(digits) | {"images": [base64(image.tobytes()) for image in images], "text": digits.name},
+        "digits": _part(digits) | {"text": digits.name} | drawn,
     }
     module = MODULE.read_text(encoding="utf-8").replace("export ", "")
     # A page's script ends at the first "</".
@@ -362,47 +361,14 @@ def digit_model(max_rows: int, n_vectors: int = 200) -> Shown:
     name, X, y, X_test, y_test = digit_rows()
     chosen = np.sort(np.random.default_rng(0).permutation(len(y))[:max_rows])
     say(f"digits: training {n_vectors} vectors on {len(chosen):,} of {name}")
+    gamma = DIGIT_GAMMA[math.isqrt(X.shape[1])]
     estimator = SVC(
-        C=DIGIT_C, gamma=DIGIT_GAMMA, max_basis=n_vectors, multi_class="crammer-singer", verbose=1, random_state=0
+        C=DIGIT_C, gamma=gamma, max_basis=n_vectors, multi_class="crammer-singer", verbose=1, random_state=0
     )
     estimator.fit(X[chosen], y[chosen])
     error = 1 - estimator.score(X_test, y_test)
     text = f"{len(chosen):,} of {name} (wrong on {100 * error:.2f} % of {len(y_test):,} others)"
     return Shown(text, estimator, np.asarray(X_test[:CHECKED_ROWS], np.float64))
-
-
-def digit_rows() -> tuple[str, Array, Array, Array, Array]:
-    """Return the name of the set, and rows and labels to train and to test on: MNIST's digits, or scikit-learn's."""
-    if find("mnist") is not None:
-        data = load("mnist", download=False)
-        X, X_test = (np.asarray(rows, np.float32) for rows in (data.X_train, data.X_test))
-        return "MNIST's digits", X, np.asarray(data.y_train), X_test, np.asarray(data.y_test)
-    say("MNIST is not found (`slimsvm datasets` says where it is looked for): scikit-learn's digits take its place")
-    digits, rng = load_digits(), np.random.default_rng(0)
-    order = rng.permutation(len(digits.target))
-    test, train = order[:400], np.repeat(order[400:], COPIES)
-    X, X_test = (
-        np.array([as_mnist(image, rng, change) for image in digits.images[of]], np.float32)
-        for of, change in ((train, CHANGE), (test, 0.0))
-    )
-    return "scikit-learn's digits, turned and stretched", X, digits.target[train], X_test, digits.target[test]
-
-
-def as_mnist(image: Array, rng: np.random.Generator, change: float) -> Array:
-    """Return an image of 8 × 8 pixels in MNIST's form: the digit fits a box, and its centre of mass is in the middle.
-
-    It is turned, slanted and stretched at random: scikit-learn's digits have less variety than people who draw them.
-    """
-    large = np.clip(zoom(np.pad(image / 16, 1), 4, order=3, mode="grid-constant", grid_mode=True), 0, 1)
-    ink = np.clip((large - 0.45) / 0.35, 0, 1)  # edges as sharp as MNIST's
-    turn, slant, stretch = rng.uniform(-change, change, 3)
-    height, width = (np.ptp(np.flatnonzero(ink.any(axis))) + 1 for axis in (1, 0))
-    scale = max(height, width * np.exp(stretch)) / INNER
-    turned = np.array([[np.cos(turn), np.sin(turn) + slant], [-np.sin(turn), np.cos(turn)]])
-    matrix = turned @ np.diag([scale, scale * np.exp(-stretch)])
-    middle = np.array(center_of_mass(ink)) - matrix @ np.full(2, (SIDE - 1) / 2)
-    drawn = affine_transform(ink, matrix, offset=middle, output_shape=(SIDE, SIDE), order=1)
-    return np.rint(255 * drawn).ravel() / 255
 
 
 if __name__ == "__main__":

@@ -43,7 +43,8 @@ def describe_error(error: BaseException) -> str:
         return ": ".join([*names, error.strerror or str(error) or type(error).__name__])
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}" if str(error) else "not enough memory"
-    if isinstance(error, ValueError):
+    # Python names the module of an import that failed; ours say which package to install.
+    if isinstance(error, ValueError) or (isinstance(error, ImportError) and error.name is None):
         return str(error)
     return (
         f"unexpected {type(error).__name__}: {error} (a defect of slimsvm: with SLIMSVM_TRACEBACK=1 in the "
