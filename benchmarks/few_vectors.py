@@ -146,23 +146,24 @@ def _picture(table: list[dict[str, Any]], name: str, folder: Path) -> Path:
     import matplotlib.pyplot as plt
 
     lines = {line["method"]: line for line in table if line["set"] == name}
-    figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+    # As wide as a telephone, so that its letters are as large there as the page's.
+    figure, ax = plt.subplots(figsize=(4.6, 3.5), layout="constrained")
     for begins, label, colour, marker in (
-        ("SVC(max_basis=", "slimsvm, max_basis=K", "#0072b2", "o"),
-        ('SVC(gamma="learn"', 'slimsvm, gamma="learn", max_basis=K', "#009e73", "s"),
+        ("SVC(max_basis=", "max_basis=K", "#0072b2", "o"),
+        ('SVC(gamma="learn"', 'max_basis=K, gamma="learn"', "#009e73", "s"),
     ):
         points = [line for what, line in lines.items() if what.startswith(begins) and what != AUTO]
         ax.plot(*_columns(points), marker=marker, color=colour, label=label)
     for what, label, colour, marker in (
-        (AUTO, 'slimsvm, max_basis="auto"', "#0072b2", "*"),
-        (EXACT, "slimsvm, SVC()", "#0072b2", "D"),
-        (THEIRS, "scikit-learn, SVC()", "#d55e00", "X"),
+        (AUTO, 'max_basis="auto"', "#0072b2", "*"),
+        (EXACT, "SVC()", "#0072b2", "D"),
+        (THEIRS, "scikit-learn SVC()", "#d55e00", "X"),
     ):
         label = f"{label}: {lines[what]['seconds']:.1f} s"
         ax.plot(*_columns([lines[what]]), marker, color=colour, markersize=11, label=label)
     ax.axhline(lines[TREES]["error_percent"], color="#555555", linestyle=":", label=TREES)
     ax.set(xscale="log", xlabel="vectors in the model", ylabel="test error, %", title=f"{name}, {lines[EXACT]['rows']}")
-    ax.legend(fontsize="small", loc="upper right", bbox_to_anchor=(1.0, 0.93))  # below the line of boosted trees
+    figure.legend(loc="outside lower center", ncols=2, fontsize=9, frameon=False, columnspacing=1.0, handletextpad=0.4)
     path = folder / f"error_against_vectors_{name.replace(' ', '_')}.svg"
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)

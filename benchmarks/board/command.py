@@ -86,7 +86,7 @@ def plot(result: Record, folder: Path) -> list[Path]:
 
     table = board_lines(result["records"])
     kinds = list(dict.fromkeys(line["kind"] for line in table))
-    figure, axes = plt.subplots(1, max(1, len(kinds)), figsize=(8, 3), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(1, max(1, len(kinds)), figsize=(6.6, 3.4), layout="constrained", squeeze=False)
     for ax, kind in zip(axes[0], kinds):
         lines = sorted((line for line in table if line["kind"] == kind), key=lambda line: line["elo"][0])
         for place, line in enumerate(lines):
