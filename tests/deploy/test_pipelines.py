@@ -271,10 +271,40 @@ def test_any_container_has_the_same_predictions(container, path):
         np.testing.assert_allclose(model.decision_function(container(NEW)), expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("has_texts", [True, False])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows.assign(shop=pd.Timestamp("2026-01-01")),
+        lambda rows: rows.assign(shop=[("a",)] * len(rows)),
+        lambda rows: rows.assign(shop=b"x"),
+        lambda rows: rows.drop(columns="shop"),
+        lambda rows: rows.assign(shop="new")[["size", "shop", "colour"]],
+        lambda rows: {"size": rows["size"], "colour": rows["colour"], "shop": [None]},
+        lambda rows: rows.to_numpy(object),
+    ],
+)
+def test_columns_that_no_step_looks_at_may_hold_anything(change, has_texts, path, tmp_path, capsys):
+    """As in scikit-learn; also of a column that a column transformer within a pipeline leaves out."""
+    columns, some = ["colour", "size", "shop"], ["colour", "size"] if has_texts else ["size"]
+    inner = make_column_transformer((OneHotEncoder(), [0]), (NormalRanks(), [1])) if has_texts else NormalRanks()
+    nested = make_pipeline(make_column_transformer((make_pipeline(inner), some)), StandardScaler())
+    pipeline = make_pipeline(nested, SVC()).fit(X[columns].assign(shop=pd.Timestamp("2025-01-01")), YES)
+    slimsvm.save(pipeline, path)
+    expected = pipeline.decision_function(NEW[columns])
+    for model in (slimsvm.load(path), slimsvm.load_predictor(path)):
+        np.testing.assert_allclose(model.decision_function(change(NEW[columns])), expected, rtol=1e-6, atol=1e-6)
+    given = change(NEW[columns])
+    if isinstance(given, pd.DataFrame):
+        given.to_csv(tmp_path / "rows.csv", index=False)
+        assert main(["predict", str(path), str(tmp_path / "rows.csv")]) == 0
+        assert capsys.readouterr().out.split() == pipeline.predict(NEW[columns]).tolist()
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda rows: rows.drop(columns="shop"), "columns of training are missing: 'shop'"),
+        (lambda rows: rows.drop(columns="size"), "columns of training are missing: 'size'"),
         (lambda rows: rows.assign(colour="purple"), "column 'colour' has the level 'purple', which was not there"),
         (lambda rows: rows.assign(size=np.nan), "column 'size' has a missing or infinite value in row 0"),
         (lambda rows: rows.assign(size="long"), "column 'size' must hold numbers, found 'long'"),

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         check_probabilities(estimator, args.model)
     if args.alpha is not None:
         check_guarantee(estimator, args.model)
-    if scalers is not None and isinstance(scalers[0], FittedStep) and any(scalers[0].encoding.texts()):
+    if scalers is not None and isinstance(scalers[0], FittedStep) and scalers[0].encoding.takes_a_table:
         part = read_texts(scalers[0].encoding, args.data, args.target)
     else:
         part = read_form(form_of(estimator), args.data, args, trained, labels_needed=False, test=True)

@@ -212,10 +212,13 @@ def read_texts(encoding: Encoding, path: str, label: str | None) -> Part:
     columns = read_csv(path)
     label = next(iter(usual_labels(columns)), None) if label is None else label_of(columns, label, path)
     names = encoding.names or tuple(name for name in columns if name != label)
-    if missing := [name for name in names if name not in columns]:
+    needed = encoding.needed
+    if missing := [name for j, name in enumerate(names) if name not in columns and j in needed]:
         raise CommandError(f"{path}: has no column {told(missing)}, found {told(columns)}")
-    values = np.empty((len(next(iter(columns.values()))), len(names)), object)
+    values = np.zeros((len(next(iter(columns.values()))), len(names)), object)
     for j, (name, has_texts) in enumerate(zip(names, encoding.texts(), strict=False)):
+        if j not in needed:
+            continue
         texts = table_of({name: columns[name]}).columns[0].values
         values[:, j] = texts if has_texts else numbers_or_truth(name, texts, path)
     y = None if label is None or label in names else np.array(columns[label])

@@ -34,6 +34,10 @@ class Step(ABC):
     def take(self, columns: Columns) -> Columns:
         """Make the columns."""
 
+    def needed(self, n_inputs: int) -> set[int]:
+        """Return the numbers of the columns that the step looks at."""
+        return set(range(n_inputs))
+
 
 def _check(is_right: bool, kind: str, n_inputs: int) -> None:
     if not is_right:
@@ -270,6 +274,10 @@ class InTurn(Step):
             n_inputs = step.n_outputs(n_inputs)
         return n_inputs
 
+    def needed(self, n_inputs: int) -> set[int]:
+        """Return the columns of the first step."""
+        return self.steps[0].needed(n_inputs) if self.steps else super().needed(n_inputs)
+
     def take(self, columns: Columns) -> Columns:
         """Take the steps in turn; the result is that of the last one."""
         for step in self.steps:
@@ -290,6 +298,11 @@ class SideBySide(Step):
         _check(len(self.columns) == len(self.steps), self.kind, n_inputs)
         _check(all(0 <= j < n_inputs for columns in self.columns for j in columns), self.kind, n_inputs)
         return sum(step.n_outputs(len(some)) for some, step in zip(self.columns, self.steps, strict=True))
+
+    def needed(self, n_inputs: int) -> set[int]:
+        """Return the columns of all steps."""
+        pairs = zip(self.columns, self.steps, strict=True)
+        return {some[j] for some, step in pairs for j in step.needed(len(some))}
 
     def take(self, columns: Columns) -> Columns:
         """Join what all steps make, in their order."""
@@ -372,14 +385,26 @@ class Encoding:
         """Count the features of encoded rows; raise ValueError if the steps contradict each other."""
         return InTurn(tuple(step for _, _, step in self.steps)).n_outputs(self.n_columns)
 
+    @property
+    def needed(self) -> set[int]:
+        """Return the numbers of the columns that steps look at; rows may hold anything in others, or lack them."""
+        return InTurn(tuple(step for _, _, step in self.steps)).needed(self.n_columns)
+
+    @property
+    def takes_a_table(self) -> bool:
+        """Whether rows may hold what is no number."""
+        return any(self.texts()) or len(self.needed) < self.n_columns
+
     def columns(self, X: Any) -> Columns:
-        """Return the columns of rows that a user gave: a data frame, a dict of columns, or an array.
+        """Return the columns of rows that a user gave: a data frame, a dict of columns, or an array. Those that no step
+        looks at are zeros.
 
         Raises
         ------
         TypeError, ValueError
             It is sparse, or columns are missing, are more or fewer, or have different lengths.
         """
+        needed = self.needed
         if hasattr(X, "tocsr"):
             raise TypeError("the steps of this model take dense rows, found a sparse matrix: give X.toarray()")
         is_array = isinstance(X, np.ndarray | list | tuple)
@@ -388,10 +413,10 @@ class Encoding:
             given = {str(name): values for name, values in named}
             if len(given) < len(named):
                 raise ValueError("every column needs a name of its own, found one more than once")
-            if missing := [name for name in self.names if name not in given]:
+            if missing := [name for j, name in enumerate(self.names) if name not in given and j in needed]:
                 raise ValueError(f"columns of training are missing: {', '.join(map(repr, missing))}; "
                                  f"found {', '.join(map(repr, given))}")  # fmt: skip
-            named = [(name, given[name]) for name in self.names]
+            named = [(name, given.get(name)) for name in self.names]
         if named is None:
             rows = X if isinstance(X, np.ndarray) or hasattr(X, "__array__") else np.array(X, object)
             rows = np.asarray(rows)
@@ -401,11 +426,12 @@ class Encoding:
             named = [(names[j] if j < len(names) else f"x{j}", rows[:, j]) for j in range(rows.shape[1])]
         if len(named) != self.n_columns:
             raise ValueError(f"X must have {self.n_columns} features as in training, found {len(named)}")
-        columns = [(str(name), array_of(str(name), values)) for name, values in named]
-        if len({len(values) for _, values in columns}) > 1:
-            told = ", ".join(f"{name!r} has {len(values)}" for name, values in columns)
+        used = {j: array_of(str(name), values) for j, (name, values) in enumerate(named) if j in needed}
+        if len({len(values) for values in used.values()}) > 1:
+            told = ", ".join(f"{str(named[j][0])!r} has {len(values)}" for j, values in used.items())
             raise ValueError(f"columns must have the same number of rows; {told}")
-        return columns
+        zeros = np.zeros(len(next(iter(used.values()))), np.int64)
+        return [(str(name), used.get(j, zeros)) for j, (name, _) in enumerate(named)]
 
     def features(self, columns: Columns, lo: int = 0, hi: int | None = None) -> Array:
         """Encode rows lo, …, hi − 1 as float64; an error names a column with a missing or infinite value."""
