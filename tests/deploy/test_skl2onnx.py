@@ -14,7 +14,18 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
 from kernel_cases import WITH_FORMULA
-from slimsvm import SVC, SVR, CrossTrainedSVC, LearnedAxes, OneClassSVM, OrdinalSVC, RankSVM, SequenceSVM
+from slimsvm import (
+    SVC,
+    SVR,
+    CrossTrainedSVC,
+    LearnedAxes,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    OrdinalSVC,
+    RankSVM,
+    SequenceSVM,
+)
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -166,11 +177,13 @@ def test_every_estimator_of_rows():
         (OrdinalSVC(), codes, {}),
         (CrossTrainedSVC(random_state=0), codes == 1, {}),
         (RankSVM(), codes, {"groups": np.arange(300) // 30}),
+        (NuSVC(nu=0.2), codes, {}),
+        (NuSVR(), X[:, 0].astype(float), {}),
         (SVC(), np.stack([codes == 0, codes > 1], axis=1).astype(int), {}),
     ):
         machine.fit(X, target, **extra)
         found, expected = converted(machine, X), machine.predict(X)
-        if isinstance(machine, RankSVM):
+        if isinstance(machine, RankSVM | NuSVR):
             assert_near(found["prediction"][:, 0], expected)
         else:
             np.testing.assert_array_equal(found["prediction"], expected)

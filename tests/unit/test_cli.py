@@ -396,6 +396,32 @@ def test_labels_that_mean_nothing_to_the_model_give_no_error_rate(capsys, tmp_pa
     )
 
 
+@pytest.mark.parametrize("name", ["board.npz", "board.csv", "unlabelled.csv"])
+def test_several_labels_or_targets_of_a_row_are_columns(capsys, tmp_path, files, board, name):
+    """Of models from Python; DATA with one label for each row says nothing about them."""
+    X, y = board
+    labels = np.stack([y > 0, X[:, 0] > 0.5], axis=1).astype(int)
+    path, at = str(tmp_path / "m.slim"), str(files / name)
+    several = slimsvm.SVC(probability=True, random_state=0).fit(X, labels)
+    several.save(path)
+    assert main(["predict", path, at]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split("\t") for line in out.splitlines()] == several.predict(X).astype(str).tolist()
+    assert ("one label for each row, the model has 2, so no error is told" in err) == name.startswith("board")
+    assert main(["predict", path, at, "--probabilities", "--quiet"]) == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == "label 0\tlabel 1\t0\t1"
+    np.testing.assert_array_equal(np.array([line.split("\t")[2:] for line in lines], float), several.predict_proba(X))
+    numbers = slimsvm.SVR(loss="squared").fit(X, X[:, ::-1])
+    numbers.save(path)
+    assert main(["predict", path, at]) == 0
+    found = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_array_equal(np.array(found, float), numbers.predict(X))
+    if name == "board.npz":
+        assert main(["info", path, at, "--certificate"]) == 1
+        assert "y must have the targets of the fit, 2; found 1" in capsys.readouterr().err
+
+
 def test_numbers_match_classes_that_are_texts(capsys, tmp_path, board):
     X, y = board
     write_csv(tmp_path / "train.csv", X, np.where(y > 0, "1", "none"))
@@ -432,6 +458,27 @@ def test_info(capsys, files):
     assert shown["classes"] == "2: -1, 1"
     assert (shown["probabilities"], report["has_probabilities"]) == ("none", False)
     assert shown["parameters"] == "C=2.0, gamma=5.0, random_state=0, others as by default"
+
+
+def fitted(name, X, y):
+    """An estimator of that class that was trained on rows of two classes, or on a sequence of them."""
+    own = {"StructuredSVM": {"task": slimsvm.tasks.Multiclass(2)}, "CrossTrainedSVC": {"random_state": 0}}
+    estimator = slimsvm.estimators.OF_ONE_MACHINE[name](**own.get(name, {}))
+    if name in ("SequenceSVM", "StructuredSVM"):
+        return estimator.fit(X, y > 0, lengths=[len(y)] if name == "SequenceSVM" else np.ones(len(y), int))
+    if name == "RankSVM":
+        return estimator.fit(X, X[:, 0], qid=y > 0)
+    return estimator.fit(X) if name == "OneClassSVM" else estimator.fit(X, y)
+
+
+@pytest.mark.parametrize("name", sorted(slimsvm.estimators.OF_ONE_MACHINE))
+def test_info_knows_every_estimator(capsys, tmp_path, board, name):
+    X, y = board[0][:60], board[1][:60]
+    fitted(name, X, y).save(tmp_path / "m.slim")
+    assert main(["info", str(tmp_path / "m.slim")]) == 0
+    shown = fields(capsys.readouterr().out)
+    assert shown["estimator"] == name
+    assert shown["parameters"].endswith("others as by default")
 
 
 def test_info_certifies_a_model_by_file_and_data(capsys, files):

@@ -96,7 +96,8 @@ def run(args: argparse.Namespace) -> int:
             values = promised(estimator, part.X, args.alpha)
     head = None
     if args.probabilities or args.alpha is not None:
-        head = ["label", *(estimator.classes_.tolist() if hasattr(estimator, "classes_") else ["low", "high"])]
+        labels = ["label"] if predicted.ndim == 1 else [f"label {j}" for j in range(predicted.shape[1])]
+        head = [*labels, *(estimator.classes_.tolist() if hasattr(estimator, "classes_") else ["low", "high"])]
     report: dict[str, Any] = {"model": args.model, "data": part.name, "n_rows": part.n_rows}
     report |= measure(estimator, part, predicted)
     if not args.quiet and not args.json and len(report) > 3:
@@ -159,6 +160,9 @@ def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
     """Return the errors of the predictions; empty if DATA has no labels that the model knows."""
     if part.y is None:
         return {}
+    if predicted.ndim > 1 and part.y.shape != predicted.shape:
+        say(f"{part.name}: it has one label for each row, the model has {predicted.shape[1]}, so no error is told")
+        return {}
     if isinstance(estimator, RankSVM):
         if "groups" not in part.extra:
             return {}
@@ -189,7 +193,8 @@ def lines(
     for at, label in enumerate(predicted.tolist()):
         if at in breaks:
             yield "\n"
-        yield joined([label, *(values[at].tolist() if values is not None else [])])
+        labels = label if isinstance(label, list) else [label]
+        yield joined([*labels, *(values[at].tolist() if values is not None else [])])
 
 
 def joined(fields: list) -> str:

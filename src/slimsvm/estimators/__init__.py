@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.files import EDITING as EDITING
     from slimsvm.estimators.files import ESTIMATORS as ESTIMATORS
     from slimsvm.estimators.files import NU as NU
+    from slimsvm.estimators.files import OF_ONE_MACHINE as OF_ONE_MACHINE
     from slimsvm.estimators.files import STRUCTURED as STRUCTURED
     from slimsvm.estimators.nu_svc import NuSVC as NuSVC
     from slimsvm.estimators.nu_svr import NuSVR as NuSVR
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _HOMES = homes_of(
     {
         "cross_trained_svc": ["CrossTrainedSVC"],
-        "files": ["EDITING", "ESTIMATORS", "NU", "STRUCTURED"],
+        "files": ["EDITING", "ESTIMATORS", "NU", "OF_ONE_MACHINE", "STRUCTURED"],
         "nu_svc": ["NuSVC"],
         "nu_svr": ["NuSVR"],
         "one_class_svm": ["OneClassSVM"],

@@ -38,6 +38,8 @@ STRUCTURED = {
 NU = {"NuSVC": NuSVC, "NuSVR": NuSVR}
 # Those that choose the rows they train on: they pass scikit-learn's checks too.
 EDITING = {"CrossTrainedSVC": CrossTrainedSVC}
+# All of one machine.
+OF_ONE_MACHINE = ESTIMATORS | STRUCTURED | NU | EDITING
 # Those that encode the columns of a table: several machines, which only their own files hold.
 OF_TABLES = {"TableClassifier": TableClassifier, "TableRegressor": TableRegressor}
 # Steps of pipelines that files make again; other steps come back as what they do.
@@ -75,7 +77,7 @@ def load(path):
     >>> slimsvm.load(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    return read_estimator(path, ESTIMATORS | STRUCTURED | NU | EDITING | OF_TABLES, TRANSFORMERS)
+    return read_estimator(path, OF_ONE_MACHINE | OF_TABLES, TRANSFORMERS)
 
 
 @described(WRITING)
@@ -121,7 +123,7 @@ def save(estimator: Any, path) -> None:
         estimator.save(path)
         return
     steps, name, found = parts_of(estimator)
-    if type(found) not in (ESTIMATORS | STRUCTURED | NU | EDITING).values():
+    if type(found) not in OF_ONE_MACHINE.values():
         raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(found).__name__}")
     saving.save(found, path, steps=steps, name=name)
 

@@ -76,6 +76,8 @@ class Certified:
                 )
             model = replace(model, basis=np.searchsorted(positions, model.basis))
         task, examples, centre = self._encode(y, weights)
+        if self._takes_targets and task.n_outputs != model.coef.shape[1]:
+            raise ValueError(f"y must have the targets of the fit, {model.coef.shape[1]}; found {task.n_outputs}")
         return self._certify(X, task, examples, replace(model, intercept=model.intercept - centre), limit)
 
     def _certify(
