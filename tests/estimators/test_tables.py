@@ -475,8 +475,10 @@ def test_a_predictor_without_training_code_predicts_the_same(kind, tmp_path):
     model.set_params(n_jobs=1).fit(X, y).save(tmp_path / "m.slim")
     found = slimsvm.load_predictor(tmp_path / "m.slim")
     assert found.feature_names_in_.tolist() == list(X.columns)
-    np.testing.assert_array_equal(found.predict(NEW[NEW.columns[::-1]]), model.predict(NEW))
-    if kind != "numbers":
+    if kind == "numbers":  # machines have float32
+        np.testing.assert_allclose(found.predict(NEW[NEW.columns[::-1]]), model.predict(NEW), rtol=1e-4)
+    else:
+        np.testing.assert_array_equal(found.predict(NEW[NEW.columns[::-1]]), model.predict(NEW))
         np.testing.assert_allclose(found.predict_proba(NEW), model.predict_proba(NEW), atol=1e-3)
     with pytest.raises(ValueError, match="missing: 'sex'"):
         found.predict(NEW.drop(columns="sex"))

@@ -88,15 +88,18 @@ class Recipe:
 # One line each: the kernel of some rows for a multiple of the typical gamma.
 KERNELS: dict[str, Callable[[Rows, float], kernels.Kernel]] = {
     "matern32": lambda rows, factor: kernels.Matern32(factor * rows.gamma()),
+    "rbf": lambda rows, factor: kernels.RBF(factor * rows.gamma()),
+    "laplacian": lambda rows, factor: kernels.Laplacian(factor * rows.gamma()),
     "laplacian in learned scales": lambda rows, factor: kernels.Laplacian(factor * rows.gamma(True) * rows.scales),
     "matern32 in learned scales": lambda rows, factor: kernels.Matern32(factor * rows.gamma(True) * rows.scales**2),
 }
-IN_SCALES = "laplacian in learned scales", "matern32 in learned scales"
 # Those with a derivative, whose vectors can be learned.
-SMOOTH = "matern32", "matern32 in learned scales"
+SMOOTH = "matern32", "rbf", "matern32 in learned scales"
 # The line that is no kernel's: `table_additive`.
 ADDITIVE = "additive"
-LINES = {"matern32": GAMMA_FACTORS, ADDITIVE: (1.0,)} | {kernel: GAMMA_FACTORS for kernel in IN_SCALES}
+# What is tried with fewer than LEAST_SCALED rows, and with more.
+OF_FEW_ROWS = "matern32", ADDITIVE, "rbf", "laplacian"
+OF_MANY_ROWS = "matern32", ADDITIVE, "laplacian in learned scales", "matern32 in learned scales"
 # What is taken where there are too few rows to choose by.
 DEFAULT = Recipe("matern32", 0.25, 1.0)
 
@@ -262,8 +265,9 @@ def _tried(parts: list[Part], verbose: int) -> tuple[dict[Recipe, Any], bool]:
     was_cut = True
     try:
         with time_limit(share_of_time(SEARCH_SHARE)), suppress(OutOfTimeError):
-            lines = [line for line in LINES.items() if len(y) >= LEAST_SCALED or line[0] not in IN_SCALES]
-            for kernel, factors in one_by_one(lines, "kinds of machines, on held-out rows", verbose):
+            kinds = OF_FEW_ROWS if len(y) < LEAST_SCALED else OF_MANY_ROWS
+            for kernel in one_by_one(kinds, "kinds of machines, on held-out rows", verbose):
+                factors = GAMMA_FACTORS if kernel != ADDITIVE else (1.0,)
                 first = {factor: scores_along(parts[0], kernel, factor) for factor in factors}
                 own = goal, y[:n_first], weights[:n_first]
                 losses = {factor: min(judged(scores, *own)[0] for scores in first[factor]) for factor in factors}
