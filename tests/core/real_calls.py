@@ -67,9 +67,10 @@ def real_calls():
         elif at < PER_FUNCTION:
             calls[at] = kept(arguments)
 
-    def called(self, **arguments):
-        keep(self.name, arguments)
-        return call(self, **arguments)
+    def called(self, *complete, **arguments):
+        if not complete:  # otherwise `called_prepared` has kept the arguments
+            keep(self.name, arguments)
+        return call(self, *complete, **arguments)
 
     def called_prepared(self, **arguments):
         keep(self.function.name, self.arguments | arguments)

@@ -296,7 +296,7 @@ def test_a_call_within_a_call_leaves_the_workspace_of_the_outer_one():
                  g=np.ones(size), v=np.zeros(size), **how)  # fmt: skip
 
     def within(frame, event, function):
-        if event == "c_call" and function is ctypes.addressof and frame.f_code is border.Function.run.__code__:
+        if event == "c_call" and function is ctypes.addressof and frame.f_code is border.Function.__call__.__code__:
             sys.setprofile(None)
             outer = frame.f_locals["workspace"]
             call(n)  # which needs more than there is

@@ -20,13 +20,13 @@ from slimsvm.parts.dual_ascent.smo import NewtonSteps
 def calls(monkeypatch):
     """Calls of compiled functions, by name."""
     found: Counter[str] = Counter()
-    run = Function.run
+    call = Function.__call__
 
-    def counted(function, memory):
+    def counted(function, *complete, **arguments):
         found[function.name] += 1
-        return run(function, memory)
+        return call(function, *complete, **arguments)
 
-    monkeypatch.setattr(Function, "run", counted)
+    monkeypatch.setattr(Function, "__call__", counted)
     return found
 
 
