@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.c_functions import exp2, in_type, sqrt
-from slimsvm.deploy.c_text import array, n_numbers_of_decision, number
+from slimsvm.deploy.c_text import array, exp2, in_type, n_numbers_of_decision, number, sqrt
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.rows import Scaling
 from slimsvm.kernels.kernel import Expression

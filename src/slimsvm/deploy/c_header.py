@@ -2,7 +2,7 @@
 
 The header has the constants of the model and the functions ``NAME_scores`` and ``NAME_predict``, of a calibrated model
 ``NAME_probabilities``, too, in float32 or float64 (c_floating_point.py) or int16 fixed point (c_fixed_point.py), where
-probabilities are float32. Exponentials, logarithms, square roots and powers are its own (c_functions.py): it compiles
+probabilities are float32. Exponentials, logarithms, square roots and powers are its own (c_text.py): it compiles
 where there is no ``math.h``.
 """
 
@@ -18,8 +18,7 @@ import numpy as np
 from slimsvm.deploy.c_encoding import encoding_in_c
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text
-from slimsvm.deploy.c_functions import in_type
-from slimsvm.deploy.c_text import OfC, Values, array, classes_array
+from slimsvm.deploy.c_text import OfC, Values, array, classes_array, in_type
 from slimsvm.deploy.conformal import bound_for_export
 from slimsvm.deploy.decisions import AS_THEY_ARE, DECISIONS, NUMBERS
 from slimsvm.deploy.plain_model import PlainModel, describe

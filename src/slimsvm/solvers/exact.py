@@ -48,7 +48,7 @@ from slimsvm.parts.dual_ascent.kernel_values import KernelValues, ValueSettings,
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates, TargetsRun
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
 from slimsvm.parts.dual_ascent.smo import NewtonSteps, SetSettings
-from slimsvm.parts.dual_ascent.sweeps import SweepRun, sweeps_suit
+from slimsvm.parts.dual_ascent.sweeps import SweepRun
 from slimsvm.parts.problem import RANDOM_ACCESS, Kept, Need, Problem, check_count, check_needs
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Fit, ReportSettings, Run, Status, work_of_scores
@@ -447,6 +447,14 @@ class ExactRun(Run):
             self.kept.put(LAST, (state.v, self.dual.target - self.g))
         self.kept.put("kernel rows", self.kernel_rows)
         return Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept)
+
+
+def sweeps_suit(problem: Problem) -> bool:
+    """Return whether the problem has two classes, the linear kernel and sparse rows that fit in memory."""
+    rows, task = problem.rows, problem.task
+    is_linear = problem.kernel.has_weights and rows.is_sparse and rows.in_memory and not problem.is_small
+    fits = 8 * (rows.n_features + 2 * rows.n_stored) <= problem.memory_limit / 2
+    return is_linear and fits and task.has_two_classes and not task.has_costs
 
 
 NEEDS = (

@@ -104,14 +104,6 @@ class SweepSettings:
     most_sweeps: int = 2000
 
 
-def sweeps_suit(problem: Problem) -> bool:
-    """Return whether the problem has two classes, the linear kernel and sparse rows that fit in memory."""
-    rows, task = problem.rows, problem.task
-    is_linear = problem.kernel.has_weights and rows.is_sparse and rows.in_memory and not problem.is_small
-    fits = 8 * (rows.n_features + 2 * rows.n_stored) <= problem.memory_limit / 2
-    return is_linear and fits and task.has_two_classes and not task.has_costs
-
-
 class SweepRun(Run):
     """The run of sweeps; one step is one call of the core.
 
