@@ -76,7 +76,8 @@ struct Squared : OfTargets {
     }
 };
 
-// (y - f)^2 / 2 where |y - f| is at most epsilon, and the tangent from there.
+// (y - f)^2 / 2 where |y - f| is at most epsilon, and the tangent from there. What is within is no difference to what
+// is beyond: that has no digits of it left, and the slope would be none of the loss.
 struct Huber : OfTargets {
     double epsilon;
 
@@ -84,7 +85,7 @@ struct Huber : OfTargets {
     template <class V>
     SLIMSVM_INLINE Bend<V> at(V y, V f) const {
         const V residual = y - f, width = filled<V>(epsilon), over = positive(absolute(residual) - width);
-        const V kept = sign_of(residual) * (absolute(residual) - over);
+        const V kept = sign_of(residual) * choose(over > V{}, width, absolute(residual));
         return {kept * kept * 0.5 + over * width, kept, choose(over > V{}, V{}, filled<V>(1.0))};
     }
 };
@@ -101,7 +102,7 @@ constexpr double FAR_SCORE = 80.0;
 struct Poisson : OfTargets {
     template <class V>
     SLIMSVM_INLINE Bend<V> at(V y, V f) const {
-        const V far = positive(f - filled<V>(FAR_SCORE)), near = f - far;
+        const V far = positive(f - filled<V>(FAR_SCORE)), near = choose(far > V{}, filled<V>(FAR_SCORE), f);
         const V small = exp2_lanes(absolute(near) * -LOG2_E), mean = choose(near > V{}, 1.0 / small, small);
         const V least = choose(y > V{}, y * (1.0 - log_lanes(choose(y > V{}, y, filled<V>(1.0)))), V{});
         return {positive(mean * (1.0 + far) - y * f - least), y - mean, mean};

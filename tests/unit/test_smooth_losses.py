@@ -63,6 +63,22 @@ def test_a_loss_its_slope_and_its_curvature_are_those_of_the_formula(loss):
     np.testing.assert_allclose((ahead - behind) / (2 * step), expected(y, f[:, 0])[1], rtol=1e-6, atol=1e-5)
 
 
+def test_beyond_any_count_the_loss_of_counts_goes_on_as_its_tangent():
+    """So far that f − 80 is f, too: another slope than the tangent's would be no dual point, its bound no bound."""
+    f, y = np.array([81.0, 1e3, 1e19, 1e150])[:, None], np.array([0.0, 2.0, 2.0, 9.0])
+    task = tasks.SmoothRegression("poisson")
+    found = task.smooth(f, 1.0, task.encode(y))
+    np.testing.assert_allclose(found.residual[:, 0], y - np.exp(80.0), rtol=1e-12)
+    assert found.value == pytest.approx(np.sum(np.exp(80.0) * (f[:, 0] - 79.0)), rel=1e-12)
+
+
+def test_however_far_a_target_is_hubers_slope_is_epsilon():
+    r = np.array([-1e150, -1e19, -1e10, 1e10, 1e19])
+    task = tasks.SmoothRegression("huber", epsilon=0.1)
+    found = task.smooth(-r[:, None], 1.0, task.encode(np.zeros(5)))
+    np.testing.assert_array_equal(found.residual[:, 0], 0.1 * np.sign(r))
+
+
 def random_problem(seed, far=True):
     """Rows, a loss and its labels, and parameters of an estimator; ``far``: one row may be far from the others."""
     rng = np.random.default_rng(seed)
@@ -352,7 +368,7 @@ def test_compiled_gradients_are_those_that_python_makes():
         is_smooth = True
 
     X, _ = blobs(300)
-    codes = np.arange(300) % 3
+    codes, weights = np.arange(300) % 3, 1.0 + np.arange(300) % 2
     X[:, 0] += codes
     for known, own, labels in (
         (tasks.SmoothBinary("squared_hinge"), OwnBinary("squared_hinge"), codes > 0),
@@ -361,7 +377,7 @@ def test_compiled_gradients_are_those_that_python_makes():
         models = []
         for task in (known, own):
             given = {"precision": "float64", "random_state": 0, "settings": (StepSettings(most_push=1e9),)}
-            problem = Problem(as_rows(X), task.encode(labels), task, RBF(1.0), **given)
+            problem = Problem(as_rows(X), task.encode(labels, weights), task, RBF(1.0), **given)
             models.append(Refine(6, epochs=6, batch_size=300, rate=0.01, finish=False).solve(problem).model)
         np.testing.assert_allclose(models[0].coef, models[1].coef, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(models[0].basis, models[1].basis, rtol=1e-6, atol=1e-9)
@@ -437,6 +453,19 @@ def test_more_rows_than_all_can_be_vectors_have_a_warning():
         clf.fit(X, y)
     assert clf.n_basis_ <= 50
     assert clf.score(X, y) > 0.85
+
+
+@pytest.mark.parametrize("tau", [0.05, 2.0])
+def test_the_smoothed_quantile_loss_its_slope_and_its_curvature_are_those_of_the_formula(tau):
+    rng = np.random.default_rng(0)
+    y, f, weights, q = rng.normal(size=200), rng.normal(size=(200, 1)), rng.uniform(0.5, 2, 200), 0.3
+    found = tasks.Quantile(q).smooth(f, tau, tasks.Quantile(q).encode(y, weights))
+    r = y - f[:, 0]
+    share = 1 / (1 + np.exp(-r / tau))
+    assert found.loss == pytest.approx(weights @ np.maximum(q * r, (q - 1) * r), rel=1e-12)
+    assert found.value == pytest.approx(weights @ ((q - 1) * r + tau * np.logaddexp(0, r / tau)), rel=1e-12)
+    np.testing.assert_allclose(found.residual[:, 0], weights * (share + q - 1), rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(found.curvature[:, 0], weights * share * (1 - share) / tau, rtol=1e-9, atol=1e-14)
 
 
 def test_quantiles_of_scikit_learn():
