@@ -327,3 +327,16 @@ def test_an_interrupt_leaves_the_machine_so_far(estimator, y, monkeypatch):
         estimator.fit(X2, y)
     assert estimator.status_ == "interrupted"
     assert np.isfinite(estimator.predict(X2)).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # sigmoid's bound is in doubt
+@pytest.mark.parametrize("kernel", ["sigmoid", "rbf", "precomputed", "function"])
+def test_a_kernel_of_equal_values_predicts_one_number(kernel):
+    """Far rows have tanh = 1 with all others; dual variables that add up to 0 then have no norm to divide by."""
+    one = {"precomputed": {"kernel": "precomputed"}, "function": {"kernel": lambda X, Z: np.ones((len(X), len(Z)))}}
+    rows = {"sigmoid": XR + 1e8, "rbf": np.ones_like(XR), "precomputed": np.ones((len(XR), len(XR)))}.get(kernel, XR)
+    for estimator in (NuSVR(), NuSVR(C=1e-10), NuSVR(C=1e10), SVR(epsilon=0.1)):
+        estimator.set_params(**one.get(kernel, {"kernel": kernel}))
+        found = estimator.fit(rows, YR).predict(rows)
+        assert np.ptp(found) <= 1e-6 * np.ptp(YR)
+        assert YR.min() <= found[0] <= YR.max()

@@ -183,6 +183,32 @@ def test_a_certificate_of_few_vectors_is_near_the_truth():
     assert sure.gap < 0.05
 
 
+@pytest.mark.parametrize("kernel", ["sigmoid", "precomputed", "function", "poly", "linear"])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared", "huber"])
+def test_a_certificate_where_kernel_values_have_no_factor(loss, kernel):
+    """Of no inner product; or of rows far from 0, which rounding leaves indefinite."""
+    rng = np.random.default_rng(0)
+    X = 3.0 * rng.normal(size=(150, 3))
+    y = (X[:, 0] + X[:, 1] ** 2 > 1) if loss in CLASSES else X[:, 0]
+    rows = X + 1e7 if kernel in ("poly", "linear") else X
+    values = np.tanh(2.0 * X @ X.T - 1.0)
+    shape = {
+        "sigmoid": {"kernel": "sigmoid", "gamma": 2.0, "coef0": -1.0},
+        "precomputed": {"kernel": "precomputed"},
+        "function": {"kernel": lambda one, other: np.tanh(2.0 * one @ other.T - 1.0)},
+        "poly": {"kernel": "poly", "gamma": 1.0},
+        "linear": {"kernel": "linear"},
+    }[kernel]
+    rows = values if kernel == "precomputed" else rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for one in ({}, {"solver": LowRank(20), "random_state": 0}):
+            estimator = (SVC if loss in CLASSES else SVR)(loss=loss, **shape, **one).fit(rows, y)
+            found = estimator.certificate(rows, y)
+            assert np.isfinite(found.lower_bound)
+            assert found.lower_bound <= found.objective
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_scikit_learns_logistic_regression_has_the_same_objective(fit_intercept):
     X, y = two_moons(200)

@@ -109,10 +109,16 @@ class ResidualAscent(DualAscent):
         return found
 
     def improve(self, rows: Array) -> None:
-        """Solve for a block, and update F of all rows; keep the old point if rounding makes the new one no better."""
+        """Solve for a block, and update F of all rows; keep the old point if rounding makes the new one no better.
+
+        Also where kernel values of no inner product, or rounded large ones, have no factor.
+        """
         kernel_rows, examples = self.kernel_rows, self.problem.examples.take(rows)
         K = kernel_rows.block(kernel_rows.points(rows), rows=rows) + self.offset
-        V, constants = self._solved(K, self.F[rows] - K @ self.V[rows], self.V[rows], examples)
+        try:
+            V, constants = self._solved(K, self.F[rows] - K @ self.V[rows], self.V[rows], examples)
+        except np.linalg.LinAlgError:
+            return
         change = V - self.V[rows]
         F = self.F + kernel_rows.scores(kernel_rows.points(rows), change) + self.offset * change.sum(axis=0)
         parts, whole = self.parts.copy(), self.V.copy()

@@ -240,7 +240,9 @@ class Dual(RowDual):
         solution back where none is.
         """
         gain, curvature = float(v @ self.target - self.epsilon * np.abs(v).sum()), float(v @ (self.target - g))
-        return max(gain, 0.0) / curvature if gain < curvature and not self.total else 1.0
+        if self.total or gain >= curvature:
+            return 1.0
+        return gain / curvature if gain > 0 else 0.0
 
     def best_stretch(self, v: Array, g: Array, intercept: float) -> float:
         """Return the s ≥ 1 for which s times the model has the lowest objective, with s v in the bounds (two classes).
