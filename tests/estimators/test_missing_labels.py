@@ -54,6 +54,20 @@ LABELS = {
     "category": pandas.Series(with_one(None, "a", "b"), dtype="category"),
     "categories of numbers": pandas.Series(with_one(None, 1, 2), dtype="category"),
     "frame": pandas.DataFrame({"y": with_one(None, "a", "b")}),
+    "masked": np.ma.array(with_one(1, 1, 2), mask=np.arange(N) == ROW),
+}
+MIXED = {
+    "objects": objects(3, "a", "b"),
+    "a truth value": objects(True, "a", "b"),
+    "one text": objects("a", 1, 2),
+    "a list": with_one(3, "a", "b"),
+    "a series": pandas.Series(with_one(3, "a", "b"), dtype=object),
+    "categories": pandas.Series(with_one(3, "a", "b"), dtype="category"),
+}
+CLASSIFIERS = {name: ESTIMATORS[name] for name in ("SVC", "few vectors", "stream", "OrdinalSVC", "CrossTrainedSVC")} | {
+    "NuSVC": slimsvm.NuSVC(nu=0.3),
+    "logistic": SVC(loss="logistic"),
+    "table": slimsvm.TableClassifier(),
 }
 
 
@@ -64,6 +78,44 @@ def test_missing_labels(name, labels):
     extra = {"groups": np.repeat([0, 1], N // 2)} if name == "RankSVM" else {}
     with pytest.raises(ValueError, match=f"at row {ROW}: y must hold a label for every row, and this one is missing"):
         ESTIMATORS[name].fit(X, labels, **extra)
+
+
+@pytest.mark.turns("labels")
+@pytest.mark.parametrize("labels", MIXED.values(), ids=MIXED)
+@pytest.mark.parametrize("name", [*CLASSIFIERS, "SVR", "LearnedAxes", "Condense"])
+def test_texts_among_numbers(name, labels):
+    """A list of these would become texts, "1" and 1 the same class."""
+    fit = Condense().fit_resample if name == "Condense" else (CLASSIFIERS | ESTIMATORS)[name].fit
+    with pytest.raises(ValueError, match=f"strings or numbers; found both, '?[a1]'? in row 0 and .* in row {ROW}"):
+        fit(X, labels)
+
+
+@pytest.mark.parametrize("value", [True, 3, 1.5])
+@pytest.mark.parametrize("name", [*CLASSIFIERS, "Condense"])
+def test_objects_that_are_no_texts(name, value):
+    """scikit-learn knows none, and says that a target may be one of regression."""
+    fit = Condense().fit_resample if name == "Condense" else CLASSIFIERS[name].fit
+    with pytest.raises(ValueError, match=f"array of objects, found .* of type {type(value).__name__}; accepted are"):
+        fit(X, objects(value, value, type(value)(0)))
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, "OneClassSVM", "NormalRanks", "Condense"])
+def test_masked_rows_and_weights(name):
+    """NumPy's own functions pass masks over, and take what is below for numbers."""
+    masked, y = np.ma.array(X, mask=False), np.arange(N) % 2
+    masked[ROW, 1] = np.ma.masked
+    estimator = (ESTIMATORS | {"OneClassSVM": OneClassSVM(), "NormalRanks": slimsvm.NormalRanks()}).get(name)
+    fit, extra = (Condense().fit_resample, {}) if estimator is None else (estimator.fit, {})
+    extra = {"groups": np.repeat([0, 1], N // 2)} if name == "RankSVM" else extra
+    with pytest.raises(ValueError, match=f"masked entry at row {ROW}, column 1"):
+        fit(masked, y, **extra)
+    fit(np.ma.array(X, mask=False), y, **extra)
+    if hasattr(estimator, "predict"):
+        with pytest.raises(ValueError, match=f"masked entry at row {ROW}, column 1"):
+            estimator.predict(masked)
+    if name in ("SVC", "SVR", "OrdinalSVC"):
+        with pytest.raises(ValueError, match=f"sample_weight contains a masked entry at row {ROW}"):
+            fit(X, y, sample_weight=np.ma.array(np.ones(N), mask=np.arange(N) == ROW))
 
 
 @pytest.mark.parametrize("editor", [Condense(), EditedNN()])

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from slimsvm.editing import CrossTrained, CrossTrainer
 from slimsvm.editing.cross_training_stages import Clock
@@ -19,6 +18,7 @@ from slimsvm.estimators._shared.fitted import Trained
 from slimsvm.estimators._shared.input_checks import (
     check_at_least,
     check_cap,
+    check_classes,
     check_option,
     check_positive,
     class_codes,
@@ -205,7 +205,7 @@ class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstima
     def _check_data(self, X, y):
         """Check X and y; return them, and the classes as 0 and 1."""
         X, y = self._check_X(X, reset=True, y=y)
-        check_classification_targets(y)
+        check_classes(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) > 2:
             raise ValueError(

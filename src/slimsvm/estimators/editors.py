@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from slimsvm.docstrings import described
@@ -17,7 +16,9 @@ from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.input_checks import (
     check_at_least,
+    check_classes,
     check_finite,
+    check_mask,
     check_numbers,
     check_option,
     checked_target,
@@ -132,13 +133,14 @@ class Editor(OneToOneFeatureMixin, BaseEstimator):
         """X, y, the classes' numbers, and which rows may go."""
         y = checked_target(y)
         check_sparse(X)
+        check_mask(X)
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         with naming_columns_of(X), naming_rows_of(y):
             X, y = validate_data(self, X, y, **options)
             check_numbers(X)
         check_finite(X)
         _check_range(X)
-        check_classification_targets(y)
+        check_classes(y)
         X = as_csr(X) if is_sparse(X) else X
         self.classes_, codes = np.unique(y, return_inverse=True)
         targeted = _targeted(self.sampling_strategy, self.classes_, codes, y)

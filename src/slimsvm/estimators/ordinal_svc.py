@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.calibrating import Probabilities
 from slimsvm.estimators._shared.conformal import PredictsSets
-from slimsvm.estimators._shared.input_checks import class_codes
+from slimsvm.estimators._shared.input_checks import (
+    check_classes,
+    class_codes,
+)
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.tasks import Ordinal
 
@@ -94,7 +96,7 @@ class OrdinalSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
             Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
         """
         X, y = self._check_X(X, reset=True, y=y)
-        check_classification_targets(y)
+        check_classes(y)
         X, y, weights, index = self._training_rows(X, y, sample_weight)
         found = np.unique(y)
         self.classes_ = found if self.classes is None else np.asarray(self.classes)

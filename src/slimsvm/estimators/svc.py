@@ -10,7 +10,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import editing, solvers, tasks
@@ -20,6 +19,7 @@ from slimsvm.estimators._shared.automatic import reduces, resolve_multi_class
 from slimsvm.estimators._shared.calibrating import Probabilities
 from slimsvm.estimators._shared.conformal import PredictsSets
 from slimsvm.estimators._shared.input_checks import (
+    check_classes,
     check_cost_matrix,
     check_option,
     class_codes,
@@ -180,7 +180,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         X, y, weights, index = self._training_rows(X, y, sample_weight)
         self.multilabel_ = y.ndim == 2
         if self.multilabel_:
-            check_classification_targets(y)
+            check_classes(y)
             self.classes_ = np.arange(y.shape[1])
             task = self._task()
             self._solve(X, y, task.encode(y, weights), task, weights, index)
@@ -378,7 +378,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         """
         is_first = begin_stream(self)
         X, y = self._check_X(X, reset=is_first, y=y)
-        check_classification_targets(y)
+        check_classes(y)
         if is_first:
             found = np.unique(y if classes is None else np.asarray(classes))
             if len(found) < 2:

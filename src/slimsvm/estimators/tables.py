@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from slimsvm.core.clock import no_limit, time_limit
@@ -23,6 +22,7 @@ from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.fitted import WRITING
 from slimsvm.estimators._shared.input_checks import (
     check_at_least,
+    check_classes,
     check_limit,
     check_option,
     check_sample_weight,
@@ -379,7 +379,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         """
         y = column_or_1d(checked_target(y), warn=True)
         check_finite_target(y)
-        check_classification_targets(y)
+        check_classes(y)
         self._search(X, y, sample_weight, self._goal_of)
         return self
 

@@ -135,7 +135,7 @@ def first_missing(y: Any) -> tuple[int, str] | None:
     else:
         # An array of the list's own type would have the text "nan" for a NaN among texts.
         values = y if isinstance(y, np.ndarray) else _of_objects(y)
-        mask = _missing(values)
+        mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else _missing(values)
     if not mask.any():
         return None
     at = tuple(np.argwhere(mask)[0])

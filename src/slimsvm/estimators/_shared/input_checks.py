@@ -134,6 +134,7 @@ def checked_target(y: Any) -> Any:
         row, value = found
         raise ValueError(f"Input y contains {value}, at row {row}: y must hold a label for every row, and this one is "
                          "missing")  # fmt: skip
+    check_one_kind(y)
     plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
     return y if plain is None or isinstance(y, np.ndarray) else np.asarray(y, dtype=plain)
 
@@ -179,6 +180,7 @@ def checked_features(transformer: Any, X: Any, *y: Any, reset: bool) -> Any:
     """
     columns, y = getattr(X, "columns", None), tuple(map(checked_target, y))
     check_sparse(X)
+    check_mask(X)
     with naming_columns_of(X), naming_rows_of(*y or (None,)):
         checked = validate_data(
             transformer, X, *y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
@@ -220,6 +222,7 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
+    check_mask(sample_weight, "sample_weight")
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n, sample_weight, dtype=np.float64)
     try:
@@ -251,9 +254,37 @@ def check_labels(y: np.ndarray) -> None:
         raise ValueError(
             f"y must hold a label for every row; found {value.replace('NaN', 'nan')} in row {row}: it is missing"
         )
-    values = y.tolist() if y.dtype == object else []
-    if len({isinstance(value, str) for value in values}) > 1:
-        raise ValueError("y must hold strings or numbers; found both")
+    check_one_kind(y)
+
+
+def check_one_kind(y: Any) -> None:
+    """Refuse labels of which some are texts and others are not: they have no order, and a list's would become texts."""
+    kind = getattr(getattr(y, "dtype", None), "kind", None)
+    values: list[Any] = list(y) if isinstance(y, list | tuple) else y.tolist() if kind == "O" else []
+    if len({issubclass(each, str) for each in set(map(type, values))}) < 2:
+        return
+    other = next(row for row, value in enumerate(values) if isinstance(value, str) != isinstance(values[0], str))
+    raise ValueError(
+        f"y must hold strings or numbers; found both, {values[0]!r} in row 0 and {values[other]!r} in row {other}"
+    )
+
+
+def check_classes(y: Any) -> None:
+    """Check that labels are those of classes; of objects that are no texts say what to do, as scikit-learn does not."""
+    if y.dtype.kind == "O" and y.ndim == 1 and len(y) and not isinstance(y[0], str | bytes):
+        raise ValueError(
+            f"Unknown label type: y is an array of objects, found {y[0]!r} of type {type(y[0]).__name__}; accepted are "
+            "strings, or an array of numbers or truth values: y.astype(int), or y.astype(bool)"
+        )
+    check_classification_targets(y)
+
+
+def check_mask(X: Any, name: str = "X") -> None:
+    """Refuse a masked array in which an entry is masked: its values would be taken for numbers."""
+    if isinstance(X, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(X)).any():
+        row, *column = np.argwhere(mask)[0].tolist()
+        where = f"row {row}" + "".join(f", column {each}" for each in column)
+        raise ValueError(f"{name} contains a masked entry at {where}; only finite numbers are accepted")
 
 
 def found_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -264,7 +295,7 @@ def found_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     is_plain = y.dtype.kind in "biuU"
     if not is_plain:
-        check_classification_targets(y)
+        check_classes(y)
     classes = np.unique(y)
     if is_plain and 2 * len(classes) > len(y):
         check_classification_targets(y)

@@ -47,6 +47,7 @@ from slimsvm.estimators._shared.input_checks import (
     check_cap,
     check_finite,
     check_limit,
+    check_mask,
     check_numbers,
     check_option,
     check_positive,
@@ -164,6 +165,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
             return check_blocks(self, X, reset, y)
         check_sparse(X)
         check_sparse(y, "y")
+        check_mask(X)
         if reset and finite and is_plain(X) and is_plain_target(y, len(X)):
             self.n_features_in_, self.shape_fit_ = X.shape[1], X.shape
             check_finite(X)
