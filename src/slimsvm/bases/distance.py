@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrs
 
 from slimsvm.bases.lbfgs import least_by_lbfgs
+from slimsvm.core.factors import cholesky
 from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import EvalCounter, FoldedKernel, KernelRows
 from slimsvm.kernels.pairs import between
@@ -190,9 +191,8 @@ class Distance:
         diagonal = H.flat[:: len(H) + 1].copy()
         while self._jitters:
             H.flat[:: len(H) + 1] = diagonal + self._jitters[0]
-            # LAPACK itself, since every step calls this; it reads rows as columns, which are equal here.
-            factor, failed = dpotrf(H.T, lower=False, clean=False)
-            if not failed:
+            factor = cholesky(H.T, upper=True)  # rows are read as columns, which are equal here
+            if factor is not None:
                 found: Array = dpotrs(factor, T)[0]
                 return found
             self._jitters = self._jitters[1:]

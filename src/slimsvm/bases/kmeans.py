@@ -20,6 +20,8 @@ PASSES = 10  # passes over the sample: further ones move the centres too little 
 INIT_SIZE = 300  # k-means++ draws the first centres from this many rows, or three per centre
 # The multiply-adds between two checks of the time limit, some 30 ms.
 DISTANCE_WORK = 1 << 28
+# Numbers of centres that are compared between two checks.
+DISTINCT_NUMBERS = 1 << 20
 # Sparse rows have dense centres, which take no more bytes than this.
 MAX_CENTRE_BYTES = 1 << 30
 
@@ -128,13 +130,15 @@ def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:
     if scale is not None:
         block = sp.csr_array(block * scale) if sparse else block * scale
     centres = (_of_all if block.shape[0] <= BATCH_SIZE else _of_batches)(block, k, seed)
+    centres = _distinct(centres)
+    check_time()
     if scale is not None:
         centres = (centres / scale).astype(block.dtype)
     return sp.csr_array(centres) if sparse else centres
 
 
 def _of_all(block: Any, k: int, seed: int) -> Array:
-    """Find distinct centres by Lloyd's algorithm, from rows that k-means++ draws."""
+    """Find centres by Lloyd's algorithm, from rows that k-means++ draws."""
     rng = np.random.default_rng(seed)
     n = block.shape[0]
     squares = (
@@ -152,7 +156,7 @@ def _of_all(block: Any, k: int, seed: int) -> Array:
         sums = sums.toarray() if is_sparse(sums) else sums
         has_rows = sizes > 0  # a cluster without rows stays where it is
         centres[has_rows] = sums[has_rows] / sizes[has_rows, None]
-    return _distinct(centres)
+    return centres
 
 
 def _nearest(block: Any, centres: Array) -> Array:
@@ -191,7 +195,7 @@ def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -
 
 
 def _of_batches(block: Any, k: int, seed: int) -> Array:
-    """Find distinct centres of many rows by mini-batches."""
+    """Find centres of many rows by mini-batches."""
     from sklearn.cluster import MiniBatchKMeans  # takes 0.04 s: only for many rows
     from sklearn.exceptions import ConvergenceWarning
 
@@ -204,7 +208,8 @@ def _of_batches(block: Any, k: int, seed: int) -> Array:
     with warnings.catch_warnings():
         # If rows differ by rounding errors only, clusters may coincide, and fewer centres come back.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return _distinct(model.fit(block).cluster_centers_)
+        found: Array = model.fit(block).cluster_centers_
+        return found
 
 
 class Timed(np.random.RandomState):
@@ -228,7 +233,10 @@ class Timed(np.random.RandomState):
 
 def _distinct(centres: Array) -> Array:
     """Return distinct centres in the order of their numbers; `numpy.unique` takes seconds with many features."""
-    bits = (centres + 0.0).view(np.int64)  # turns -0 into 0
-    keys = np.where(bits < 0, ~bits, bits ^ np.iinfo(np.int64).min).astype(">i8")  # bytes sort as the numbers do
-    places = {row.tobytes(): place for place, row in enumerate(keys)}
+    places = dict[bytes, int]()
+    for part in in_pieces(len(centres), max(1, DISTINCT_NUMBERS // max(1, centres.shape[1]))):
+        check_time()
+        bits = (centres[part] + 0.0).view(np.int64)  # turns -0 into 0
+        keys = np.where(bits < 0, ~bits, bits ^ np.iinfo(np.int64).min).astype(">i8")  # bytes sort as the numbers do
+        places |= {row.tobytes(): part.start + place for place, row in enumerate(keys)}
     return centres[[places[key] for key in sorted(places)]]

@@ -31,10 +31,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from tqdm import tqdm
 
 from slimsvm.core.clock import OutOfTimeError, is_time_over, time_limit
+from slimsvm.core.factors import solve_positive
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.cuts import CutsState, ExactOracle, exact_cut
@@ -161,7 +161,7 @@ def _newton(K: Array, w: Array, lack: Array) -> Array:
     root = np.sqrt(w)
     inner = root[:, None] * K * root
     inner[np.diag_indices_from(inner)] += 1.0
-    found: Array = lack - root * cho_solve(cho_factor(inner, lower=True, overwrite_a=True), root * (K @ lack))
+    found: Array = lack - root * solve_positive(inner, root * (K @ lack))
     return found
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from slimsvm.bases.preimage import FixedPoint, GradientAscent, TrainingRows
+from slimsvm.core.factors import solve_positive
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
@@ -90,4 +90,4 @@ def closing_descent(
 def small_coefficients(gram: Array, coef: Array, shrink: float) -> Array:
     """Smaller coefficients (k, m) of nearly the same function, from K_BB (k, k)."""
     ridge = gram + shrink * np.diag(np.diagonal(gram))
-    return cho_solve(cho_factor(ridge, lower=True), gram @ coef)
+    return solve_positive(ridge, gram @ coef)

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from slimsvm.core.clock import is_time_over
+from slimsvm.core.factors import cholesky, pivoted_cholesky
 from slimsvm.parts.dual_ascent.dual import Dual
 
 Array = np.ndarray
@@ -91,9 +92,9 @@ class Newton:
         else:
             self.K = self.values + dual.offset
         least = n * eps * float(np.diagonal(self.K).max(initial=0.0))
-        factor, order, self.rank, _ = lapack.dpstrf(self.K, lower=1, tol=least)
+        factor, order, self.rank = pivoted_cholesky(self.K, least)
         self.L = np.empty((n, self.rank), order="F")
-        self.L[order - 1] = np.tril(factor[:, : self.rank])
+        self.L[order] = np.tril(factor[:, : self.rank])
 
     def solver(self, theta: Array) -> Callable[[Array], Array] | None:
         """Return a function that solves (K + Θ⁻¹) d = b, d_i = 0 where θ_i = 0; None if rounding leaves no factor."""
@@ -107,8 +108,8 @@ class Newton:
             M = (self.K if len(rows) == len(theta) else self.K[np.ix_(rows, rows)]) * root
             M *= root[:, None]
         M.flat[:: len(M) + 1] += 1.0
-        factor, failed = lapack.dpotrf(M if has_low_rank else M.T, lower=1, overwrite_a=1, clean=0)
-        if failed:
+        factor = cholesky(M if has_low_rank else M.T, overwrite=True)
+        if factor is None:
             return None
 
         def solve(b: Array) -> Array:

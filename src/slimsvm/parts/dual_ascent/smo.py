@@ -16,6 +16,7 @@ variable is beyond a bound. Those that should leave one are left to steps on pai
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import isqrt
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +25,7 @@ from scipy.linalg import lapack
 
 from slimsvm import core
 from slimsvm.core.clock import is_time_over
+from slimsvm.core.factors import cholesky, solve_factored
 from slimsvm.parts.dual_ascent.dual import Slopes, slopes
 
 Array = np.ndarray
@@ -368,14 +370,10 @@ def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bo
     """
     n = len(slope)
     # The system is symmetric: a C-ordered matrix is its own transpose, which LAPACK need not copy.
-    factor, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
-    if failed:
+    factor = cholesky(K.T, overwrite=True)
+    if factor is None:
         return None
-
-    def solved(right: Array) -> Array:
-        found: Array = lapack.dpotrs(factor, right, lower=1)[0]
-        return found
-
+    solved = partial(solve_factored, factor)
     pinned, goal = np.zeros(0, np.int64), np.zeros(0)
     plain = solved(slope)
     # Columns K⁻¹1 and K⁻¹e_p, and the equations' rows: Σ d = 0 and d_P = goal.

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from slimsvm.core.factors import cholesky
 from slimsvm.parts.span.row_passes import Near, RowPasses, SmoothedRows
 from slimsvm.parts.span.whitened_span import Subspace
 
@@ -165,10 +166,9 @@ def _factor(gram: Array, penalty: Array) -> Array:
     diagonal += penalty
     raised = 0.0
     while True:
-        factor, info = lapack.dpotrf(gram, lower=1)
-        if info == 0:
-            found: Array = factor
-            return found
+        factor = cholesky(gram)
+        if factor is not None:
+            return factor
         raise_by = max(10 * raised, 1e-14 * diagonal.max())
         diagonal += raise_by - raised
         raised = raise_by

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import solve_triangular
 
 from slimsvm.bases import RANK_TOLERANCE
+from slimsvm.core.factors import cholesky, lower_inverse, pivoted_cholesky
 from slimsvm.core.products import SUM_ROWS, add_transposed, multiply_rows, multiply_wide, squares
 from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import KernelRows
@@ -38,9 +39,9 @@ WORK_PER_THREAD = 500_000
 # vectors may be independent of those before it, and the last one nearly dependent on all others: after more cancelling
 # only rounding errors would be left of a length of 1 (the square of this, times 1e-16).
 MOST_CANCELLED = 1e6
-# The first number of columns that a growing basis has room for, and the rows whose new columns, or coordinates, are
-# computed together.
-FIRST_COLUMNS, COPY_ROWS = 128, 1 << 14
+# The first number of columns that a growing basis has room for, the rows whose new columns are computed together, and
+# how many kernel values are whitened together.
+FIRST_COLUMNS, COPY_ROWS, COPY_VALUES = 128, 1 << 14, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,8 @@ class Subspace:
         dtype = self.kernel_rows.dtype
         out, right = np.empty((len(index), self.rank + 1), dtype), self._to_coef.astype(dtype)
         out[:, self.rank] = self.constant
-        for part in in_pieces(len(index), COPY_ROWS):  # kernel values of all would take as much memory as the result
+        # Kernel values of all would take as much memory as the result.
+        for part in in_pieces(len(index), max(1, COPY_VALUES // max(1, self.rank))):
             values = self.values(index[part]) if raw is None else self._values_of(raw[part])
             multiply_rows(values, right, out[part, : self.rank], self.n_threads, is_upper=True)
         return out
@@ -399,14 +401,14 @@ def _independent(gram: Array, z: Array, L: Array, to_coef: Array, tolerance: flo
     lengths = np.sqrt(np.abs(np.append(np.einsum("ij,ij->i", L, L), own)))
 
     def columns_of(factor: Array, z: Array) -> Array:
-        inverse = solve_triangular(factor, np.eye(len(factor)), lower=True).T if len(factor) else factor
+        inverse = lower_inverse(factor).T
         return np.vstack([-to_coef @ (z.T @ inverse), inverse])
 
-    factor, info = lapack.dpotrf(rest, lower=1)
-    if info == 0 and np.all(np.diagonal(factor) ** 2 > tolerance * own):
+    factor = cholesky(rest)
+    if factor is not None and np.all(np.diagonal(factor) ** 2 > tolerance * own):
         columns = columns_of(factor, z)
         if (lengths @ np.abs(columns)).max(initial=0.0) <= MOST_CANCELLED:
-            return np.arange(len(rest)), np.ascontiguousarray(factor), columns
+            return np.arange(len(rest)), np.tril(factor), columns
     kept: list[int] = []
     factor, columns = np.zeros_like(rest), np.zeros((k + len(rest), len(rest)))
     for j in range(len(rest)):
@@ -429,11 +431,11 @@ def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
     """Return independent vectors, by pivoted Cholesky of their matrix scaled to a unit diagonal, and L⁻ᵀ of these."""
     own = np.diagonal(gram)
     scale = np.where(own > 0, 1.0 / np.sqrt(np.where(own > 0, own, 1.0)), 0.0)
-    factor, pivots, rank, _ = lapack.dpstrf(np.asfortranarray(gram * scale * scale[:, None]), tol=tolerance, lower=1)
-    kept = pivots[:rank].astype(np.int64) - 1
-    inverse = np.eye(rank)
-    inverse = solve_triangular(np.tril(factor[:rank, :rank]), inverse, lower=True) if rank else inverse
-    return kept, np.ascontiguousarray(scale[kept][:, None] * inverse.T)
+    unit = gram * scale
+    unit *= scale[:, None]
+    factor, order, rank = pivoted_cholesky(unit, tolerance)
+    kept, inverse = order[:rank], lower_inverse(factor[:rank, :rank])
+    return kept, np.multiply(scale[kept][:, None], inverse.T, order="C")
 
 
 def _multiple(n_rows: int) -> int:
