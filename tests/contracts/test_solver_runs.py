@@ -377,7 +377,7 @@ def test_a_bar_says_what_is_done_and_comes_to_its_end(solver, capfd):
     """In words for users, with a share that only rises and the time that is left."""
     problem, _, _ = problem_of("binary", C=30.0)
     VARIANTS[solver].solve(replace(problem, verbose=1))
-    found = re.findall(r"([a-z ,]+): +(\d+)%\|[^|]*\| \d\d:\d\d<(?:\d\d:\d\d|\?)", capfd.readouterr().err)
+    found = re.findall(r"([A-Za-z ,]+): +(\d+)%\|[^|]*\| \d\d:\d\d<(?:\d\d:\d\d|\?)", capfd.readouterr().err)
     assert len({words for words, _ in found}) == 1
     shares = [int(share) for _, share in found]
     assert shares == sorted(shares)
