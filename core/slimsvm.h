@@ -578,12 +578,12 @@ struct slimsvm_planes {
 
 /* Rows of the examples, one after another, and what their weights may add up to. */
 struct slimsvm_blocks {
-    int64_t n_examples;     // examples
-    int64_t n_rows;         // rows; argument
-    int64_t n_longest;      // rows of the longest example
-    const int64_t* starts;  // (n_examples + 1) offsets to n_rows
-    const double* prices;   // (n_examples)
-    int64_t* place;         // (n_longest) scratch
+    int64_t n_examples;          // examples
+    int64_t n_rows;              // rows; argument
+    int64_t n_longest;           // rows of the longest example
+    const int64_t* starts;       // (n_examples + 1) offsets to n_rows
+    const double* C_of_example;  // (n_examples)
+    int64_t* place;              // (n_longest) scratch
 };
 
 /* Enters the planes that differ from those there are, one of each example at `index`; with too little room for their
@@ -883,23 +883,23 @@ struct slimsvm_lasvm_evict_call {
  * `share` of the largest at first. Begins with row, worst and goal 0; ends with sweeps 0, or goes on with another call.
  */
 struct slimsvm_ascend_classes_call {
-    int64_t n;              // rows
-    int64_t m;              // classes
-    int64_t max_updates;    // rows solved for in this call at most; n m max_updates <= 2^32
-    int64_t n_workspace;    // bytes of workspace
-    double offset;          // added to K
-    double share;           // of the largest violation
-    const double* K;        // (n, n)
-    const int64_t* labels;  // (n) in 0..m
-    const double* price;    // (n)
-    const double* cost;     // (m, m)
-    double* M;              // (n, m) dual variables
-    double* F;              // (n, m) (K + offset) M
-    uint8_t* workspace;     // (n_workspace) scratch
-    int64_t sweeps;         // <-> sweeps left
-    int64_t row;            // <-> next row
-    double worst;           // <-> largest violation met in this sweep
-    double goal;            // <-> violation that is good enough
+    int64_t n;               // rows
+    int64_t m;               // classes
+    int64_t max_updates;     // rows solved for in this call at most; n m max_updates <= 2^32
+    int64_t n_workspace;     // bytes of workspace
+    double offset;           // added to K
+    double share;            // of the largest violation
+    const double* K;         // (n, n)
+    const int64_t* labels;   // (n) in 0..m
+    const double* C_of_row;  // (n)
+    const double* cost;      // (m, m)
+    double* M;               // (n, m) dual variables
+    double* F;               // (n, m) (K + offset) M
+    uint8_t* workspace;      // (n_workspace) scratch
+    int64_t sweeps;          // <-> sweeps left
+    int64_t row;             // <-> next row
+    double worst;            // <-> largest violation met in this sweep
+    double goal;             // <-> violation that is good enough
 };
 
 /* ---------------------------------------------------------------- gradients */
@@ -1161,16 +1161,16 @@ struct slimsvm_add_pivot_call {
 
 /* What steps on single rows have in common. Labels are -1 and +1, classes, or numbers. */
 struct slimsvm_row_steps {
-    int64_t n;             // rows
-    int64_t method;        // SLIMSVM_DUAL or SLIMSVM_PRIMAL
-    int64_t loss;          // SLIMSVM_HINGE, SLIMSVM_ONE_VS_REST or SLIMSVM_EPSILON_INSENSITIVE
-    double epsilon;        // half the width of the tube
-    double cost_negative;  // margin asked of the class -1
-    double cost_positive;  // ... and of +1
-    double constant;       // 1 with an intercept, 0 without
-    double damping;        // dual steps are divided by 1 + damping times the points that the budget has taken away
-    const double* labels;  // (n)
-    const double* price;   // (n) C times the weight of each row; n times it is a gradient's
+    int64_t n;               // rows
+    int64_t method;          // SLIMSVM_DUAL or SLIMSVM_PRIMAL
+    int64_t loss;            // SLIMSVM_HINGE, SLIMSVM_ONE_VS_REST or SLIMSVM_EPSILON_INSENSITIVE
+    double epsilon;          // half the width of the tube
+    double cost_negative;    // margin asked of the class -1
+    double cost_positive;    // ... and of +1
+    double constant;         // 1 with an intercept, 0 without
+    double damping;          // dual steps are divided by 1 + damping times the points that the budget has taken away
+    const double* labels;    // (n)
+    const double* C_of_row;  // (n) C times the weight of each row; n times it is a gradient's
 };
 
 /* One step of dual coordinate ascent on each row of `order`, for every output. K, n rows, holds the constant feature.
@@ -1192,22 +1192,22 @@ struct slimsvm_ascend_call {
  * sweeps over the rows in random order until all derivatives are within `tol`. */
 struct slimsvm_ascend_linear_call {
     int32_t real_size;
-    int64_t n_rows;        // rows of Z
-    int64_t n;             // rows of the two classes
-    int64_t d;             // features
-    int64_t max_sweeps;    // sweeps at most; n d max_sweeps <= 2^32
-    double tol;            // the greatest derivative less the least at which it ends
-    const void* Z;         // real (n_rows, d)
-    const int64_t* rows;   // (n) in 0..n_rows
-    const double* sign;    // (n) labels -1 and +1
-    const double* price;   // (n) C times the weight of each row, above 0
-    const double* square;  // (n) |z|^2, above 0
-    double* alpha;         // (n) dual variables
-    double* w;             // (d) sum_i alpha_i sign_i z_i
-    int64_t* active;       // (n) scratch
-    int64_t random;        // <-> state of the random numbers, not 0
-    int64_t sweeps;        // -> sweeps made
-    double violation;      // -> of the last one: the greatest derivative less the least
+    int64_t n_rows;          // rows of Z
+    int64_t n;               // rows of the two classes
+    int64_t d;               // features
+    int64_t max_sweeps;      // sweeps at most; n d max_sweeps <= 2^32
+    double tol;              // the greatest derivative less the least at which it ends
+    const void* Z;           // real (n_rows, d)
+    const int64_t* rows;     // (n) in 0..n_rows
+    const double* sign;      // (n) labels -1 and +1
+    const double* C_of_row;  // (n) C times the weight of each row, above 0
+    const double* square;    // (n) |z|^2, above 0
+    double* alpha;           // (n) dual variables
+    double* w;               // (d) sum_i alpha_i sign_i z_i
+    int64_t* active;         // (n) scratch
+    int64_t random;          // <-> state of the random numbers, not 0
+    int64_t sweeps;          // -> sweeps made
+    double violation;        // -> of the last one: the greatest derivative less the least
 };
 
 /* The same over the rows of a CSR matrix, with an intercept that is given, or is the weight of a constant feature. */
@@ -1223,7 +1223,7 @@ struct slimsvm_ascend_sparse_call {
     const int32_t* indices;  // (n_values) in 0..d
     const int64_t* indptr;   // (n + 1) offsets to n_values
     const double* sign;      // (n) labels -1 and +1
-    const double* price;     // (n) C times the weight of each row, above 0
+    const double* C_of_row;  // (n) C times the weight of each row, above 0
     const double* square;    // (n) |z|^2, and 1 more where the intercept moves; above 0
     double* alpha;           // (n) dual variables
     double* w;               // (d) sum_i alpha_i sign_i z_i

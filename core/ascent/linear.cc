@@ -72,18 +72,18 @@ void ascend_rows(const Rows& rows, Call& call, double& b, double moves) {
             const int64_t i = call.active[swap];
             call.active[swap] = call.active[s];
             call.active[s] = i;
-            const double y = call.sign[i], price = call.price[i], now = call.alpha[i];
+            const double y = call.sign[i], C = call.C_of_row[i], now = call.alpha[i];
             const double slope = 1.0 - y * (rows.product(i, call.w) + b);
-            if ((now <= 0.0 && slope < lowest) || (now >= price && slope > highest)) {
+            if ((now <= 0.0 && slope < lowest) || (now >= C && slope > highest)) {
                 call.active[s--] = call.active[--n_active];
                 call.active[n_active] = i;
                 continue;
             }
-            const double gain = now <= 0.0 ? most(slope, 0.0) : now >= price ? least(slope, 0.0) : slope;
+            const double gain = now <= 0.0 ? most(slope, 0.0) : now >= C ? least(slope, 0.0) : slope;
             high = most(high, gain);
             low = least(low, gain);
             if (gain == 0.0) continue;
-            const double after = least(most(now + slope / call.square[i], 0.0), price);
+            const double after = least(most(now + slope / call.square[i], 0.0), C);
             call.alpha[i] = after;
             rows.add(i, y * (after - now), call.w);
             b += moves * y * (after - now);
@@ -106,7 +106,7 @@ template <class Call>
 bool is_right(const Call& call, int64_t size) {
     if (call.max_sweeps < 1 || call.random == 0 || call.max_sweeps > MOST_WORK / most(size, int64_t(1))) return false;
     for (int64_t i = 0; i < call.n; ++i)
-        if (!(call.square[i] > 0.0 && call.price[i] > 0.0)) return false;
+        if (!(call.square[i] > 0.0 && call.C_of_row[i] > 0.0)) return false;
     return true;
 }
 

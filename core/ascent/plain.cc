@@ -18,7 +18,7 @@ void ascend_by(const Loss& loss, const struct slimsvm_ascend_call& call) {
         const double* row = call.K + i * n;
         bool is_changed = false;
         for (int64_t c = 0; c < m; ++c) {
-            call.step[c] = loss.dual_step(target_of(steps, i, c), call.scores[i * m + c], steps.price[i], row[i],
+            call.step[c] = loss.dual_step(target_of(steps, i, c), call.scores[i * m + c], steps.C_of_row[i], row[i],
                                           call.alpha[i * m + c]);
             call.beta[i * m + c] += call.step[c];
             is_changed |= call.step[c] != 0.0;

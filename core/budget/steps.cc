@@ -52,7 +52,7 @@ struct Job {
         __builtin_prefetch(half + at);
         if (!steps) return;
         __builtin_prefetch(steps->labels + i);
-        __builtin_prefetch(steps->price + i);
+        __builtin_prefetch(steps->C_of_row + i);
         __builtin_prefetch(points.diagonal + i);
         if (is_dual()) __builtin_prefetch(alpha + i * m);
     }
@@ -60,20 +60,19 @@ struct Job {
     // delta of row i from its kernel values; the row's loss and error are counted.
     template <class Loss>
     void find_delta(const Loss& loss, int64_t i) {
-        const double price = steps->price[i], n = double(steps->n);
+        const double C = steps->C_of_row[i], n = double(steps->n);
         const double unit = is_dual() ? 1.0 : 1.0 / double(most(int64_t(1), t - 1));
         const double k_ii = (points.diagonal[i] + steps->constant) * (1.0 + steps->damping * double(n_taken));
         double lost = 0.0;
         for (int64_t c = 0; c < m; ++c) {
             const double sum = dot(points.k, points.beta_of(c), points.n_in_panels());
             const double f = (sum + steps->constant * intercept[c]) * unit, y = target_of(*steps, i, c);
-            delta[c] =
-                is_dual() ? loss.dual_step(y, f, price, k_ii, alpha[i * m + c]) : n * loss.primal_step(y, f, price);
+            delta[c] = is_dual() ? loss.dual_step(y, f, C, k_ii, alpha[i * m + c]) : n * loss.primal_step(y, f, C);
             lost += loss.value(y, f);
             scores[c] = f;
         }
         counts.steps += 1.0;
-        counts.loss += lost * price;
+        counts.loss += lost * C;
         counts.errors += error(steps->labels[i]);
     }
 

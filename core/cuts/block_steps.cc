@@ -1,6 +1,6 @@
 // Block-coordinate ascent on a structured dual: steps on one example at a time.
 //
-// With weights alpha_k >= 0 of the planes (c_k, g_k) of example e, sum_k alpha_k <= price of e, and
+// With weights alpha_k >= 0 of the planes (c_k, g_k) of example e, sum_k alpha_k <= C of e, and
 // w = sum_e sum_k alpha_k g_k, the part of the dual that one example sees is, in a step d of its alpha,
 //
 //     s'd - 1/2 d'H d,    s_k = c_k - <w, g_k>,    H_kl = <g_k, g_l>.
@@ -14,7 +14,7 @@ namespace slimsvm::SLIMSVM_ISA {
 namespace {
 
 constexpr int64_t MAX_STEPS = 200;
-// Weights below this share of an example's price are none.
+// Weights below this share of an example's C are none.
 constexpr double NOTHING = 1e-10;
 
 // The greatest numbers of planes and of rows with a plane that one example has.
@@ -47,7 +47,7 @@ class Block {
     const struct slimsvm_blocks& blocks;
     const int64_t m, n_plain;
     int64_t t = 0, n_rows = 0, n_entries = 0, start = 0, length = 0;
-    double price = 0.0;
+    double C = 0.0;
     int64_t *own = nullptr, *numbers = nullptr;  // rows, counted from the example's first; planes
     double* K = nullptr;                         // (n_rows, n_rows) products of the rows
     double* D = nullptr;                         // (n_rows, m) what a step adds to the coefficients; zeros
@@ -115,7 +115,7 @@ void Block::carve(uint8_t* workspace) {
 void Block::take(int64_t e) {
     start = blocks.starts[e];
     length = blocks.starts[e + 1] - start;
-    price = blocks.prices[e];
+    C = blocks.C_of_example[e];
     t = n_rows = n_entries = 0;
     for (int64_t i = 0; i < length; ++i) blocks.place[i] = -1;
     planes.each(e, [&](int64_t k) {
@@ -129,7 +129,7 @@ void Block::take(int64_t e) {
 // optimality is violated by more than tol: the greatest slope less the smallest of a plane, or of none, in use.
 template <class Score>
 bool Block::is_open(const Score& score, const double* v, double tol) {
-    double best = 0.0, worst = HUGE_VAL, rest = price;
+    double best = 0.0, worst = HUGE_VAL, rest = C;
     for (int64_t j = 0; j < t; ++j) {
         const int64_t k = numbers[j];
         s[j] = store.constant[k];
@@ -142,7 +142,7 @@ bool Block::is_open(const Score& score, const double* v, double tol) {
         rest -= a[j];
         if (a[j] > 0.0) worst = least(worst, s[j]);
     }
-    return best - (rest > NOTHING * price ? least(worst, 0.0) : worst) > tol;
+    return best - (rest > NOTHING * C ? least(worst, 0.0) : worst) > tol;
 }
 
 // <g_k, .> of the plane whose products with rows and plain parameters are there.
@@ -185,7 +185,7 @@ void Block::step_to_corner() {
     int64_t best = -1;
     for (int64_t k = 0; k < t; ++k)
         if (s[k] > (best < 0 ? 0.0 : s[best])) best = k;
-    for (int64_t k = 0; k < t; ++k) d[k] = (k == best ? price : 0.0) - a[k];
+    for (int64_t k = 0; k < t; ++k) d[k] = (k == best ? C : 0.0) - a[k];
     double rise = 0.0, curvature = 0.0;
     for (int64_t k = 0; k < t; ++k) {
         double Hd = 0.0;
@@ -197,18 +197,18 @@ void Block::step_to_corner() {
     const double step = rise >= curvature ? 1.0 : rise / curvature;
     for (int64_t k = 0; k < t; ++k) {
         a[k] += step * d[k];
-        if (a[k] < NOTHING * price) a[k] = 0.0;
+        if (a[k] < NOTHING * C) a[k] = 0.0;
     }
 }
 
 // Steps from the plane in use of the smallest slope to that of the greatest, until they are within tol. `rest`, the
-// part of the price without a plane, has the slope 0.
+// part of the C without a plane, has the slope 0.
 void Block::solve(double tol) {
-    double rest = price;
+    double rest = C;
     for (int64_t k = 0; k < t; ++k) rest -= a[k];
     for (int64_t steps = 0; steps < MAX_STEPS; ++steps) {
         int64_t up = -1, down = -1;
-        double best = 0.0, worst = rest > NOTHING * price ? 0.0 : HUGE_VAL;
+        double best = 0.0, worst = rest > NOTHING * C ? 0.0 : HUGE_VAL;
         for (int64_t k = 0; k < t; ++k) {
             if (s[k] > best) {
                 up = k;

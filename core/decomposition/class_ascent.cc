@@ -29,7 +29,7 @@ struct ClassBlock {
         for (int64_t c = 0; c < call.m; ++c) {
             const double value = cost[c] + scores[c];
             if (value > top) top = value;
-            if (own[c] < (c == call.labels[i] ? call.price[i] : 0.0) && value < low) low = value;
+            if (own[c] < (c == call.labels[i] ? call.C_of_row[i] : 0.0) && value < low) low = value;
         }
         return most(top - low, 0.0);
     }
@@ -55,19 +55,19 @@ struct ClassBlock {
     // The row's best M_i, less what it is, into `change`.
     void best_row(int64_t i, double k) const {
         const int64_t label = call.labels[i];
-        const double price = call.price[i], *cost = cost_of(i), *scores = call.F + i * call.m;
+        const double C = call.C_of_row[i], *cost = cost_of(i), *scores = call.F + i * call.m;
         const double* own = call.M + i * call.m;
         for (int64_t c = 0; c < call.m; ++c) rooms[c] = q[c] = cost[c] + scores[c] - k * own[c];
-        rooms[label] += k * price;
-        const double beta = level(k * price);
+        rooms[label] += k * C;
+        const double beta = level(k * C);
         double rest = 0.0;
         for (int64_t c = 0; c < call.m; ++c) {
             change[c] = c == label ? 0.0 : least(0.0, (beta - q[c]) / k);
             rest -= change[c];
         }
-        if (rest > price) {
-            for (int64_t c = 0; c < call.m; ++c) change[c] *= price / rest;
-            rest = price;
+        if (rest > C) {
+            for (int64_t c = 0; c < call.m; ++c) change[c] *= C / rest;
+            rest = C;
         }
         change[label] = rest;
     }

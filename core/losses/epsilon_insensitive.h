@@ -36,19 +36,19 @@ struct EpsilonInsensitive {
         return {positive(above) + positive(below), up.value + down.value, residual,
                 (a * (1.0 - a) + b * (1.0 - b)) / tau, residual * choose(a > b, y - width, y + width)};
     }
-    // Ascends the dual objective in alpha, |alpha| <= price, given f and size = k(x, x). Returns what alpha gains.
-    SLIMSVM_INLINE double dual_step(double y, double f, double price, double size, double& alpha) const {
+    // Ascends the dual objective in alpha, |alpha| <= C, given f and size = k(x, x). Returns what alpha gains.
+    SLIMSVM_INLINE double dual_step(double y, double f, double C, double size, double& alpha) const {
         const double residual = y - f, before = alpha;
         if (size > 0.0) {
             const double z = alpha * size + residual;
-            alpha = sign_of(z) * least(positive(fabs(z) - epsilon) / size, price);
+            alpha = sign_of(z) * least(positive(fabs(z) - epsilon) / size, C);
         } else {
-            alpha = fabs(residual) > epsilon ? sign_of(residual) * price : 0.0;
+            alpha = fabs(residual) > epsilon ? sign_of(residual) * C : 0.0;
         }
         return alpha - before;
     }
-    // Minus `price` times the subgradient.
-    SLIMSVM_INLINE double primal_step(double y, double f, double price) const { return price * augmented(y, f).coef; }
+    // Minus C times the subgradient.
+    SLIMSVM_INLINE double primal_step(double y, double f, double C) const { return C * augmented(y, f).coef; }
 };
 
 }  // namespace slimsvm::SLIMSVM_ISA

@@ -41,20 +41,18 @@ struct Hinge {
         const V a = soft.slope;
         return {positive(left), soft.value, a * y, a * (1.0 - a) / tau, a * cost(y)};
     }
-    // Ascends the dual objective in alpha, 0 <= alpha <= price, given f and size = k(x, x). Returns what the
+    // Ascends the dual objective in alpha, 0 <= alpha <= C, given f and size = k(x, x). Returns what the
     // coefficient y alpha gains.
-    SLIMSVM_INLINE double dual_step(double y, double f, double price, double size, double& alpha) const {
+    SLIMSVM_INLINE double dual_step(double y, double f, double C, double size, double& alpha) const {
         const double left = slack(y, f), before = alpha;
         if (size > 0.0)
-            alpha = least(most(alpha + left / size, 0.0), price);
+            alpha = least(most(alpha + left / size, 0.0), C);
         else
-            alpha = left > 0.0 ? price : 0.0;
+            alpha = left > 0.0 ? C : 0.0;
         return y * (alpha - before);
     }
-    // Minus `price` times the subgradient.
-    SLIMSVM_INLINE double primal_step(double y, double f, double price) const {
-        return slack(y, f) > 0.0 ? y * price : 0.0;
-    }
+    // Minus C times the subgradient.
+    SLIMSVM_INLINE double primal_step(double y, double f, double C) const { return slack(y, f) > 0.0 ? y * C : 0.0; }
 };
 
 }  // namespace slimsvm::SLIMSVM_ISA

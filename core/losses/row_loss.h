@@ -6,8 +6,8 @@
 //     is_wrong(y, f)            whether the prediction is another label than y
 //     augmented(y, f)           the loss-augmented argmax, as a constant and a coefficient: the loss is delta - coef f
 //     smoothed(y, f, tau)       the loss with a soft maximum of temperature tau
-//     dual_step(y, f, price, size, alpha)    a step of dual coordinate ascent
-//     primal_step(y, f, price)               a step of stochastic subgradient descent
+//     dual_step(y, f, C, size, alpha)    a step of dual coordinate ascent
+//     primal_step(y, f, C)               a step of stochastic subgradient descent
 // where y and f are numbers or vectors of numbers (simd/lanes.h), but for the steps and is_wrong.
 #pragma once
 

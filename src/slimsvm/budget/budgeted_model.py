@@ -34,7 +34,7 @@ class Steps:
         Half the width of the tube.
     cost_negative, cost_positive : float
         Margins asked of the classes -1 and +1.
-    price : float64 ndarray of shape (n,)
+    C_of_row : float64 ndarray of shape (n,)
         C ω_i of every row; n times it is a gradient's.
     constant : float
         1 with an intercept, 0 without.
@@ -48,7 +48,7 @@ class Steps:
     epsilon: float
     cost_negative: float
     cost_positive: float
-    price: np.ndarray
+    C_of_row: np.ndarray
     constant: float
     damping: float
 
@@ -67,7 +67,7 @@ class Steps:
             epsilon=self.epsilon,
             cost_negative=self.cost_negative,
             cost_positive=self.cost_positive,
-            price=self.price,
+            C_of_row=self.C_of_row,
             constant=self.constant,
             damping=self.damping,
         )

@@ -20,7 +20,7 @@ from slimsvm.tables.splines import N_SPLINES, AdditiveModel, spline_values
 
 Array = np.ndarray
 
-# The price of a loss for machines' C = 1; the most steps, and the share of the objective that the last one gains.
+# C of the additive models at machines' C = 1; the most steps, and the share of the objective that the last one gains.
 UNIT, MOST_STEPS, LEAST_GAIN = 0.01, 300, 1e-6
 # Splines that vary less, of about 0.2 that they vary by, are taken to vary by so much.
 LEAST_SPREAD = 0.1
@@ -66,15 +66,15 @@ def in_their_span(X: Array) -> tuple[Array, Array | None]:
     return coordinates.T, axes
 
 
-def squared_fits(X: Array, targets: Array, weights: Array, prices: Sequence[float]) -> Iterator[tuple[Array, Array]]:
+def squared_fits(X: Array, targets: Array, weights: Array, C_values: Sequence[float]) -> Iterator[tuple[Array, Array]]:
     """W and b of ½‖W‖² + C Σ ω_i (f(x_i) − y_i)² for every C; columns of X have mean 0."""
     b = np.average(targets, axis=0, weights=weights)
     gram, moments = (X.T * weights) @ X, (X.T * weights) @ (targets - b)
-    for C in prices:
+    for C in C_values:
         yield solve(gram + np.eye(len(gram)) / (2.0 * C), moments, assume_a="pos"), b
 
 
-def logistic_fits(X: Array, targets: Array, weights: Array, prices: Sequence[float]) -> Iterator[tuple[Array, Array]]:
+def logistic_fits(X: Array, targets: Array, weights: Array, C_values: Sequence[float]) -> Iterator[tuple[Array, Array]]:
     """W and b of ½‖W‖² + C Σ ω_i ℓ(f(x_i), y_i), ℓ the log loss, for every C, each from the last.
 
     W has a column for each class, but none for the first of two; of more than two classes the differences of pairs are
@@ -83,12 +83,12 @@ def logistic_fits(X: Array, targets: Array, weights: Array, prices: Sequence[flo
     n_outputs = targets.shape[1]
     W, b = np.zeros((X.shape[1], n_outputs)), np.zeros(n_outputs)
     first, second = np.triu_indices(n_outputs, 1)
-    for C in prices:
+    for C in C_values:
         W, b = logistic_fit(X, targets, C * weights, W, b)
         yield (W, b) if n_outputs == 1 else (W[:, first] - W[:, second], b[first] - b[second])
 
 
-def logistic_fit(X: Array, targets: Array, prices: Array, W: Array, b: Array) -> tuple[Array, Array]:
+def logistic_fit(X: Array, targets: Array, C_of_row: Array, W: Array, b: Array) -> tuple[Array, Array]:
     """W and b of ½‖W‖² + Σ c_i ℓ(f(x_i), y_i) by L-BFGS from W and b, in coordinates RW where the Hessian is about 1.
 
     Splines of a number nearly add up to 1, and in W itself it takes several times as many steps.
@@ -103,7 +103,7 @@ def logistic_fit(X: Array, targets: Array, prices: Array, W: Array, b: Array) ->
         return np.exp(logs), -(targets * logs).sum(axis=1)
 
     p, _ = parts(X @ W + b)
-    curved = prices * (p * (1.0 - p)).mean(axis=1)
+    curved = C_of_row * (p * (1.0 - p)).mean(axis=1)
     R, unit = cholesky((X.T * curved) @ X + np.eye(len(W))), 1.0 / np.sqrt(curved.sum())
     Z = solve_triangular(R, X.T, trans=1).T
 
@@ -112,9 +112,9 @@ def logistic_fit(X: Array, targets: Array, prices: Array, W: Array, b: Array) ->
         own = point.reshape(-1, n_outputs)
         W = solve_triangular(R, own[:-1])
         p, losses = parts(Z @ own[:-1] + unit * own[-1])
-        slopes = prices[:, None] * (p - targets)
+        slopes = C_of_row[:, None] * (p - targets)
         gradient = Z.T @ slopes + solve_triangular(R, W, trans=1)
-        value = 0.5 * float(np.sum(W**2)) + float(prices @ losses)
+        value = 0.5 * float(np.sum(W**2)) + float(C_of_row @ losses)
         return value, np.vstack([gradient, unit * slopes.sum(axis=0)]).ravel()
 
     start = np.vstack([R @ W, b / unit]).ravel()

@@ -114,7 +114,7 @@ def steps_of(problem: Problem, method: int, damping: float = 0.0) -> Steps:
         epsilon=float(getattr(task, "epsilon", 0.0)),
         cost_negative=float(getattr(task, "cost_negative", 1.0)),
         cost_positive=float(getattr(task, "cost_positive", 1.0)),
-        price=problem.C * examples.weights.astype(np.float64),
+        C_of_row=problem.C * examples.weights.astype(np.float64),
         constant=0.0 if problem.intercept == "none" else 1.0,
         damping=damping / max(1, len(examples.labels)),
     )
@@ -156,7 +156,7 @@ def row_losses(steps: Steps, index: Array, scores: Array) -> Array:
     else:
         sign = signs(steps, index, scores.shape[1])
         slack = np.where(sign > 0, steps.cost_positive, steps.cost_negative) - sign * scores
-    found: Array = steps.price[index] * np.maximum(slack, 0.0).sum(axis=1)
+    found: Array = steps.C_of_row[index] * np.maximum(slack, 0.0).sum(axis=1)
     return found
 
 
@@ -168,12 +168,12 @@ def relative_error(steps: Steps, alpha: Array, size: Array, scores: Array, model
     optimum. ``size`` holds k(x, x).
     """
     used = size > 0
-    y, price, size, alpha = steps.labels[used], steps.price[used], size[used], alpha[used]
+    y, C, size, alpha = steps.labels[used], steps.C_of_row[used], size[used], alpha[used]
     rise, scores, model_scores = np.zeros((2, len(alpha))), scores[used], model_scores[used]
     cost = np.where(y > 0, steps.cost_positive, steps.cost_negative)
     newton = (cost - y * scores) / size
     for side, f in enumerate((model_scores, scores)):
-        step = np.clip(alpha + (cost - y * f) / size, 0.0, price) - alpha
+        step = np.clip(alpha + (cost - y * f) / size, 0.0, C) - alpha
         rise[side] = 0.5 * size * (newton**2 - (step - newton) ** 2)
     rows = rise[1] > 0
     return float(1.0 - np.max(rise[0, rows] / rise[1, rows])) if rows.any() else None
@@ -306,8 +306,8 @@ class PlainAscentRun(Run):
         if not self.steps.is_against_the_rest:
             duals = [self.alpha]
             if self.found is not None:  # at the optimum coefficients are dual variables
-                alpha, price = self._sign() * self.found.coef, self.steps.price[:, None]
-                duals.append(np.clip(alpha, -price if self.steps.loss == EPSILON_INSENSITIVE else 0.0, price))
+                alpha, C = self._sign() * self.found.coef, self.steps.C_of_row[:, None]
+                duals.append(np.clip(alpha, -C if self.steps.loss == EPSILON_INSENSITIVE else 0.0, C))
             points = [dual_point(self.steps, alpha, self._dual_value(alpha)) for alpha in duals]
             sure = max(sure_value(self.kernel_rows, point) for point in points)
         if self.found is not None:

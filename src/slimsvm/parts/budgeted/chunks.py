@@ -58,7 +58,7 @@ class StreamRun(BudgetedRun):
         if self.is_dual:  # a row that is used once has no later step to make up for a damped one
             self.steps = replace(self.steps, damping=0.0)
         else:  # n C ω_i of a step counts the rows of all chunks
-            self.steps = replace(self.steps, price=self.steps.price * (self.n_rows / n))
+            self.steps = replace(self.steps, C_of_row=self.steps.C_of_row * (self.n_rows / n))
 
     def _report(self, record: dict[str, Any]) -> None:
         """Record only what the steps themselves know."""

@@ -112,7 +112,7 @@ def blocks_of(examples: Examples, C_of_example: Array) -> core.Structure:
     starts = starts_of(examples)
     longest = int(np.diff(starts).max(initial=0))
     found: core.Structure = core.Blocks(
-        n_rows=examples.n_rows, starts=starts, prices=C_of_example, place=np.zeros(longest, np.int64)
+        n_rows=examples.n_rows, starts=starts, C_of_example=C_of_example, place=np.zeros(longest, np.int64)
     )
     return found
 

@@ -427,7 +427,7 @@ class ClassAscent(DualAscent):
             K=K,
             offset=self.offset,
             labels=self.labels[rows],
-            price=self.C_of_row[rows],
+            C_of_row=self.C_of_row[rows],
             cost=np.ascontiguousarray(self.task.cost),
             M=V,
             F=F,

@@ -143,7 +143,7 @@ class SweepRun(Run):
         tiny = np.finfo(np.float64).tiny ** 0.5
         self.call = core.ascend_sparse.prepare(
             values=np.ascontiguousarray(X.data), indices=X.indices.astype(np.int32, copy=False),
-            indptr=X.indptr.astype(np.int64, copy=False), sign=self.sign, price=problem.C * problem.examples.weights,
+            indptr=X.indptr.astype(np.int64, copy=False), sign=self.sign, C_of_row=problem.C * problem.examples.weights,
             square=np.maximum(square + self.moves, tiny), alpha=self.alpha, w=self.w, moves=self.moves,
             active=np.zeros(n, np.int64), max_sweeps=self.sweeps_at_once,
         )  # fmt: skip

@@ -128,7 +128,7 @@ def _two_classes(
     n, d = len(rows), Z.shape[1]
     w, at_once = np.zeros(d), int(max(1, min(own.sweeps, own.call_work // (n * d))))
     call = core.ascend_linear.prepare(
-        Z=Z, rows=rows, sign=sign, price=C_of_row, square=square, alpha=np.zeros(n), w=w,
+        Z=Z, rows=rows, sign=sign, C_of_row=C_of_row, square=square, alpha=np.zeros(n), w=w,
         active=np.zeros(n, dtype=np.int64), tol=own.tol, max_sweeps=at_once,
     )  # fmt: skip
     for _ in range(-(-own.sweeps // at_once)):
