@@ -177,3 +177,25 @@ def test_an_objective_that_is_rounding_is_in_doubt(degree, offset):
     model, said = fit(SVC(kernel="poly", degree=degree, max_iter=20), X + offset, y)
     assert model.gap_ <= 1e-3 or (said and model.status_ != "converged")
     assert model.lower_bound_ <= 150.0
+
+
+@pytest.mark.parametrize("largest", [1e8, 1e12])
+@pytest.mark.parametrize("name", ["labels", "ordered", "cuts", "several", "pursuit"])
+def test_cuts_end_where_rounding_moves_the_bound_up_and_down(name, largest):
+    """Rows of a huge weight among others: some of these went on for ever, without a better bound or model."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    t = X[:, 0] + 0.3 * rng.normal(size=90)
+    weights = np.where(np.arange(90) % 7 == 0, largest, 1.0)
+    estimator, y = {
+        "labels": (SVC(), np.stack([t > 0, t > 0.5], axis=1).astype(int)),
+        "ordered": (OrdinalSVC(), np.digitize(t, [-0.6, 0.6])),
+        "cuts": (SVC(solver="exact-cuts"), t > 0),
+        "several": (SVC(solver="exact-cuts", multi_class="crammer-singer"), np.digitize(t, [-0.6, 0.6])),
+        "pursuit": (SVC(solver="cpsp", max_basis=20, random_state=0), t > 0),
+    }[name]
+    estimator.set_params(max_iter=20_000)
+    fitted, said = fit(estimator, X, y, sample_weight=weights)
+    assert fitted.status_ in ("converged", "gap above tolerance")
+    assert fitted.status_ == "converged" or said
+    assert fitted.lower_bound_ is None or fitted.lower_bound_ <= fitted.objective_
