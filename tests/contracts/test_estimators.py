@@ -217,6 +217,10 @@ def test_class_weights_are_sample_weights(class_weight):
     assert by_class.objective_ == pytest.approx(by_sample.objective_, rel=1e-12)
     np.testing.assert_array_equal(by_class.decision_function(X), by_sample.decision_function(X))
     np.testing.assert_allclose(by_class.class_weight_, [by_row[y == 0][0], by_row[y == 1][0]])
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    both = SVC(class_weight=class_weight, gamma=0.5).fit(X, y, sample_weight=weights)
+    product = SVC(gamma=0.5).fit(X, y, sample_weight=both.class_weight_[y.astype(int)] * weights)
+    np.testing.assert_array_equal(both.decision_function(X), product.decision_function(X))
 
 
 def test_weights_are_repeated_rows_and_scikit_learns_machine_where_that_looks_at_them():

@@ -111,7 +111,9 @@ PIPELINES = {
     "data frames within": (
         make_pipeline(
             make_column_transformer(
-                (OneHotEncoder(sparse_output=False), ["colour"]), (NormalRanks(), ["size"])
+                (OneHotEncoder(sparse_output=False), ["colour"]),
+                (NormalRanks(), ["size"]),
+                (StandardScaler(), ["code", "size"]),  # in another order than the table's
             ).set_output(transform="pandas"),
             SVC(),
         ),

@@ -3,6 +3,7 @@
 import os
 import pickle
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -23,9 +24,10 @@ from slimsvm.deploy.conformal import bound
 from slimsvm.estimators._shared import table_search
 from slimsvm.estimators._shared.table_additive import LEAST_SPREAD, UNIT, additive_models, splines
 from slimsvm.estimators._shared.table_goals import ClassGoal, NumberGoal
-from slimsvm.estimators._shared.table_search import greedy_mean, some_in_order
+from slimsvm.estimators._shared.table_search import greedy_mean, misfits_of, some_in_order
 from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.solvers import Exact
+from slimsvm.tables import table_of
 from slimsvm.tables.splines import DEGREE, END, KNOTS
 
 
@@ -335,6 +337,24 @@ def test_the_mean_is_greedy():
     weights, loss = greedy_mean(evidences, np.array([0, 1]), np.ones(2), ClassGoal(2))
     assert weights["a"] + weights["b"] > 0.6
     assert loss == pytest.approx(-np.log(0.5), rel=0.05)
+
+
+def test_misfits_are_those_of_the_weighted_mean():
+    rows = SimpleNamespace(y=np.array([0.0, 1.0]), weights=np.ones(2))
+    found = SimpleNamespace(parts=[(None, rows)], evidences={"a": np.zeros(2), "b": np.full(2, 4.0)})
+    machines = [SimpleNamespace(recipe="a", weight=0.75), SimpleNamespace(recipe="b", weight=0.25)]
+    np.testing.assert_array_equal(misfits_of(found, machines, NumberGoal()).of_all, [0.0, 1.0])
+
+
+def test_encoders_of_a_fold_know_no_row_held_out():
+    """Ranks of the rows that train are those among themselves: as far above the middle as below it."""
+    rng = np.random.RandomState(0)
+    table, y = table_of({"x": rng.permutation(200).astype(float)}), np.arange(200) % 2
+    parts = list(table_search._folds(table, y, np.ones(200), ClassGoal(2), rng, 1))
+    assert len(parts) == table_search.N_FOLDS
+    for rows, _ in parts:
+        own = np.sort(rows.features[:, 0])
+        np.testing.assert_allclose(own, -own[::-1], atol=1e-5)
 
 
 def test_importances_are_shares_of_columns(classifier, regressor):

@@ -132,10 +132,13 @@ def test_times_have_ranks_and_cycles():
     encoder = encoding.encoders[0]
     assert isinstance(encoder, Times)
     assert encoder.cycles == ("year", "week")
-    np.testing.assert_allclose(features[7:, 3:5], features[:-7, 3:5], atol=1e-5)  # the week
+    a_day = np.sum(features[1:, 3:5] * features[:-1, 3:5], axis=1)  # turns by a seventh of the week
+    np.testing.assert_allclose(a_day, np.cos(2 * np.pi / 7), atol=1e-5)
     np.testing.assert_allclose(features[366, 1:3], features[0, 1:3], atol=1e-2)  # the year
     hours = np.datetime64("2020-01-01") + np.arange(100).astype("timedelta64[h]")
-    assert learned({"x": hours})[0].encoders[0].cycles == ("day",)
+    encoding, features = learned({"x": hours})
+    assert encoding.encoders[0].cycles == ("day",)
+    np.testing.assert_allclose(np.sum(features[1:, 1:] * features[:-1, 1:], axis=1), np.cos(2 * np.pi / 24), atol=1e-5)
 
 
 def test_texts_of_dates_are_times_whatever_their_zone():

@@ -12,6 +12,8 @@ from sklearn.model_selection import train_test_split
 
 from slimsvm import LASVM, SVC, SVR, Exact, OneClassSVM
 from slimsvm.datasets import checkerboard
+from slimsvm.parts.dual_ascent.dual import Dual
+from slimsvm.parts.dual_ascent.interior_point import InteriorPoint, Newton
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
@@ -152,3 +154,22 @@ def test_any_price_is_taken(solver, intercept):
     assert clf.gap_ <= (0.01 if isinstance(solver, LASVM) else 1e-3)
     assert np.isfinite(clf.decision_function(X)).all()
     assert 0 < clf.lower_bound_ <= clf.objective_ < np.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+def test_variables_of_the_interior_point_keep_their_sum_and_end_on_their_bounds(epsilon):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) * [1, 30, 1000]
+    y = X[:, 0] + X[:, 2] / 1000 + 0.3 * rng.normal(size=60)
+    lo, hi = np.full(60, -2.0), np.full(60, 2.0)
+    if epsilon == 0:  # classes
+        y = np.where(y > -0.5, 1.0, -1.0)
+        lo, hi = np.where(y > 0, 0.0, lo), np.where(y > 0, hi, 0.0)
+    K, dual = X @ X.T / 1000, Dual(target=y, lo=lo, hi=hi, epsilon=epsilon)
+    point = InteriorPoint(Newton(K, dual), dual)
+    while point.gap > 1e-5:
+        assert point.step() > 0
+    assert abs(point.v.sum()) < 1e-9
+    found = point.on_bounds()
+    assert abs(found.v.sum()) < 1e-9
+    assert found.violation < 2e-3

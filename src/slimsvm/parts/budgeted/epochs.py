@@ -234,7 +234,7 @@ class BudgetedRun(Run):
         α leaves the box, so that this bounds nothing. It is known for two classes whose rows weigh the same.
         """
         C = self.steps.C_of_row
-        if self.steps.loss != HINGE or self.steps.is_against_the_rest or (C != C[0]).any():
+        if self.steps.loss != HINGE or self.steps.is_against_the_rest or (C[0] != C).any():
             return None
         model = expansion(self.kernel_rows, self.model.basis, self.model.coef * self.unit, self.intercept * self.unit)
         return len(C) * float(C[0]) * self.n_changed * self.unit - self._half_norm(model)
