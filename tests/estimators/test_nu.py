@@ -16,7 +16,13 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import slimsvm
 from slimsvm import SVC, SVR, NuSVC, NuSVR
+from slimsvm.estimators._shared.exact_of_nu import SearchOfEpsilon, begun_at
+from slimsvm.kernels import RBF
+from slimsvm.parts.problem import Problem
+from slimsvm.rows import as_rows
+from slimsvm.solvers import Exact
 from slimsvm.solvers.exact import ExactRun
+from slimsvm.tasks import Regression
 
 INFEASIBLE = {
     name: "the weights of the check's classes differ so much that nu=0.5 is infeasible; scikit-learn's fails them too"
@@ -340,3 +346,35 @@ def test_a_kernel_of_equal_values_predicts_one_number(kernel):
         found = estimator.fit(rows, YR).predict(rows)
         assert np.ptp(found) <= 1e-6 * np.ptp(YR)
         assert YR.min() <= found[0] <= YR.max()
+
+
+def test_a_tube_is_searched_for_from_above():
+    """Fits of narrow tubes take longest: without noise none is much narrower than the one found."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    task = Regression()
+    problem = Problem(
+        rows=as_rows(X),
+        examples=task.encode(np.sin(X[:, 0])),
+        task=task,
+        kernel=RBF(0.5),
+        intercept="free",
+        to_compare=True,
+    )
+    search, asked, state = SearchOfEpsilon(problem, 0.3), [], None
+    is_met = False
+    while not is_met:
+        asked.append(search.asked.task.epsilon)
+        fit = Exact().solve(search.asked, state=begun_at(state, search.asked))
+        is_met, state = search.is_met(fit), fit.state
+    assert np.all(np.diff(asked[:3]) < 0)
+    assert min(asked) > 0.02 * search.epsilon > 0
+
+
+@pytest.mark.parametrize("nu", [0.9, 1.0])
+def test_the_tube_of_a_share_that_no_tube_has_is_the_least(nu):
+    """At a large C a smooth target is met so well that even no tube has a smaller share."""
+    X = np.linspace(0, 1, 60)[:, None]
+    reg = NuSVR(nu=nu, C=1e6, kernel="linear").fit(X, X[:, 0] + 1e-3 * np.sign(np.sin(40 * X[:, 0])) * (X[:, 0] < 0.1))
+    assert reg.epsilon_ <= 2e-6
+    assert reg.status_ == "converged"

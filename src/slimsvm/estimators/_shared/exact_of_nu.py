@@ -5,11 +5,11 @@ Of two classes the dual variables of the exact SVM with this C add up to the sha
     ν(C) = Σ |v_i| / (C Σ ω_i),
 
 which never rises with C. The SVM of ν is the one with ν(C) = ν: LIBSVM solves for it with the variables scaled by
-1/C, and divides its scores by ρ = 1/C in the end. Of a regression C is given, and the share falls as ε grows. So C or ε
-is the root of a falling function of one number, found by secants within a bracket. Fits share kernel values, and each
-begins where the one before ended, which makes the later ones short: all take one and a half to three times the first
-(docs/experiments/exact_solver.md, "ν in place of C"). Several classes are pairs, each with a root of its own; a fit
-solves for all pairs at their next C.
+1/C, and divides its scores by ρ = 1/C in the end. Of a regression C is given, and the share falls as ε grows. So log C
+or log ε is the root of a falling function of one number, found by secants within a bracket. Fits share kernel values,
+and each begins where the one before ended, which makes the later ones short: all take one and a half to three times the
+first (docs/experiments/exact_solver.md, "ν in place of C"). Several classes are pairs, each with a root of its own; a
+fit solves for all pairs at their next C.
 
 Schölkopf, Smola, Williamson, Bartlett, "New Support Vector Algorithms", Neural Computation 2000; Chang, Lin, "Training
 ν-Support Vector Classifiers: Theory and Algorithms", Neural Computation 2001 (ν(C)); Chang, Lin, "Training ν-Support
@@ -57,6 +57,10 @@ class NuSettings:
     narrowest: float = 1e-10
     # A dual variable this close to a bound, as a share of it, is there.
     at_bound: float = 1e-3
+    # The least tube, as a share of the range: the dual variables of narrower ones are beyond tol. The longest step of
+    # log ε.
+    least_tube: float = 1e-6
+    narrower: float = 2.5
     # Most fits, and the most that log C changes from one to the next.
     most_fits: int = 60
     longest: float = 5.0
@@ -167,6 +171,9 @@ class SearchOfC:
 class SearchOfEpsilon:
     """The ε of a regression at which the dual variables add up to the share ν.
 
+    The share is nearly linear in log ε, and the narrower the tube, the longer the fit: log ε is searched from above, by
+    steps that are not too long. A root below the least tube is that tube.
+
     Parameters
     ----------
     problem : Problem
@@ -177,29 +184,32 @@ class SearchOfEpsilon:
         self.problem, self.nu, self.own = problem, nu, problem.settings_of(NuSettings)
         y = problem.examples.labels
         self.range = 0.5 * float(y.max() - y.min())
-        begin = 0.5 * float(np.quantile(np.abs(y - np.median(y)), 1.0 - nu))
-        known = [(self.range, -nu)] if begin < self.range else []  # no row is outside of a tube as wide as that
-        self.root = Root(begin, 0.0, self.range, np.inf, 0.0, most=self.range, asked=known)
+        begin = 0.5 * float(np.quantile(np.abs(y - np.median(y)), 1.0 - nu)) / (self.range or 1.0)
+        known = [(0.0, -nu)] if begin < 1.0 else []  # no row is outside of a tube as wide as the range
+        start, lowest = np.log(max(begin, self.own.least_tube)), np.log(self.own.least_tube)
+        self.root = Root(float(start), float(lowest), 0.0, self.own.narrower, 0.0, most=0.0, asked=known)
+        self.epsilon = self.range * float(np.exp(self.root.x))
 
     @property
     def asked(self) -> Problem:
         """The problem to solve next."""
-        return replace(self.problem, task=Regression(self.root.x))
+        return replace(self.problem, task=Regression(self.epsilon))
 
     def is_met(self, fit: Fit) -> bool:
         """Whether the fit of what was asked has the share ν; the next problem is asked otherwise."""
-        share = float(np.abs(fit.state.v).sum()) / self.problem.C1
+        value = float(np.abs(fit.state.v).sum()) / self.problem.C1 - self.nu
         least, narrowest = accuracy(self.problem)
-        if not self.root.is_met(share - self.nu, least * self.nu, narrowest * self.range):
-            return False
-        self.root.x = self.tube(fit.state)
-        return True
+        is_met = self.root.is_met(value, least * self.nu, narrowest / float(np.exp(self.root.x)))
+        self.epsilon = self.range * float(np.exp(self.root.x))
+        if is_met:
+            self.epsilon = self.tube(fit.state)
+        return is_met
 
     def tube(self, state: DualState) -> float:
         """The ε found; where a side of the tube has no free support vector, the middle of those that are as good."""
         scores = state.scores_at(state.v, state.C, last_point(self.problem, 0))
-        if scores is None or self.root.x <= 0:
-            return self.root.x
+        if scores is None:
+            return self.epsilon
         off, size = state.examples.labels - scores, state.C * state.examples.weights
         every = np.ones(len(off), bool)
         above, below = (
@@ -207,7 +217,7 @@ class SearchOfEpsilon:
         )
         found = -0.5 * (above[0] + below[0])
         is_other = not (above[1] and below[1]) and np.isfinite(found)
-        return float(np.clip(found, 0.0, self.range)) if is_other else self.root.x
+        return float(np.clip(found, 0.0, self.range)) if is_other else self.epsilon
 
 
 def warn_of_overlap(nu: float, share: float) -> None:

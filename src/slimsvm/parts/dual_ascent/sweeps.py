@@ -58,7 +58,9 @@ class Root:
     asked: list[tuple[float, float]] = field(default_factory=list)
 
     def is_met(self, value: float, least_value: float, least_width: float) -> bool:
-        """Take the function's value at x; return whether x is the root, otherwise set the next x."""
+        """Take the function's value at x; return whether x is the root. If not, set the next x, also where the root is
+        known to so little a width that it can be taken as it is.
+        """
         self.asked.append((self.x, value))
         if value > 0:
             self.least = max(self.least, self.x)
@@ -70,13 +72,13 @@ class Root:
             before, earlier = self.asked[-2]
             slope = (value - earlier) / (self.x - before)
             step = -value / slope if slope < 0 else np.sign(value) * np.inf
-        width = min(abs(step), self.most - self.least)
-        if abs(value) <= least_value or width <= least_width or is_beyond:
+        is_narrow = min(abs(step), self.most - self.least) <= least_width
+        if abs(value) <= least_value or is_beyond:
             return True
         found = float(np.clip(self.x + np.clip(step, -self.longest, self.longest), self.lowest, self.highest))
         is_inside = self.least < found < self.most
         self.x = found if is_inside else 0.5 * (self.least + self.most)
-        return False
+        return is_narrow
 
 
 Array = np.ndarray
