@@ -22,7 +22,7 @@ from slimsvm.size_search.trials import (
     SizeSettings,
     Trial,
 )
-from slimsvm.tasks import Binary, OneVsOne
+from slimsvm.tasks import Binary, OneVsOne, Regression
 
 
 def moons(n=2500, seed=0):
@@ -52,7 +52,8 @@ def test_few_vectors_do_as_well(fitted):
     X, y = moons()
     X_test, y_test = moons(5000, 1)
     exact = SVC(C=10.0, gamma=1.0).fit(X, y)
-    assert stages(fitted)[:2] == [f"exact machine of a part 1 of {FOLDS}", "25 vectors"]
+    assert stages(fitted)[0] == f"exact machine of a part 1 of {FOLDS}"
+    assert "25 vectors" in stages(fitted)
     assert stages(fitted)[-2:] == ["exact machine", "all rows"]
     assert fitted.n_basis_ <= exact.n_basis_ / 5
     assert fitted.score(X_test, y_test) > exact.score(X_test, y_test) - 0.005
@@ -523,12 +524,16 @@ def test_moved_vectors_follow_learned_ones_that_there_is_no_room_for(is_quick, m
     assert [machine.way == reduced_models.LEARNED for machine in search._machines(20)] == [is_quick]
 
 
-@pytest.mark.parametrize(("n_classes", "steps"), [(2, (30, 15)), (4, (10, 8))])
-def test_steps_of_the_first_vectors_and_of_those_that_join(n_classes, steps):
-    X, y = three_classes()
-    X, y = X[y < n_classes], y[y < n_classes]  # labels 0, 1 and 3
-    task = OneVsOne(n_classes) if n_classes > 2 else Binary()
-    problem = Problem(as_rows(X), task.encode(y if n_classes > 2 else 2.0 * y - 1.0), task, RBF(1.0))
+@pytest.mark.parametrize(
+    ("task", "steps"),
+    [(Binary(), (20, 10)), (OneVsOne(4), (10, 8)), (Regression(), (30, 15))],
+    ids=["2", "4", "numbers"],
+)
+def test_steps_of_the_first_vectors_and_of_those_that_join(task, steps):
+    X, y = three_classes()  # labels 0, 1 and 3
+    if task == Binary():
+        X, y = X[y < 2], 2.0 * y[y < 2] - 1.0
+    problem = Problem(as_rows(X), task.encode(y), task, RBF(1.0))
     mover = reduced_models.Mover(problem, np.random.default_rng(0), EvalCounter())
     assert tuple(mover._steps(X, have, 10, 1e12)[0] for have in (0, 5)) == steps
 

@@ -16,7 +16,9 @@ from slimsvm.bases.lbfgs import least_by_lbfgs
 from slimsvm.core.factors import cholesky
 from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import EvalCounter, FoldedKernel, KernelRows
+from slimsvm.kernels.kernel import Folding
 from slimsvm.kernels.pairs import between
+from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 
 Array = np.ndarray
@@ -128,10 +130,9 @@ class Distance:
                           gradient, mass)  # fmt: skip
         if gram is not None:
             self._add(basis, gram, self.norm_weight * beta, beta, basis, gradient, mass)
-        folding = self._differentiable.folding(basis.shape[1])
-        if folding.norms:
+        if self._folding.norms:
             gradient -= basis * mass[:, None]
-        return self.total - less, 2.0 * folding.metric * gradient, beta
+        return self.total - less, 2.0 * self._folding.metric * gradient, beta
 
     def parts(self, basis: Any, beta: Array) -> tuple[float, float]:
         """Return the root mean squared difference of the scores (0 without rows), and ‖w − ŵ‖ (NaN for "sigmoid")."""
@@ -153,6 +154,14 @@ class Distance:
     def _differentiable(self) -> FoldedKernel:
         assert isinstance(self.kernel, FoldedKernel)
         return self.kernel
+
+    @made_once
+    def _folding(self) -> Folding:
+        return self._differentiable.folding(self.model.basis.shape[1])
+
+    @made_once
+    def _steepness(self) -> float:
+        return self._folding.steepness
 
     def _weight(self, source: Source) -> float:
         return 1.0 / len(source.target) if source.is_scored else self.norm_weight
@@ -219,10 +228,9 @@ class Distance:
 
     def _add(self, x: Any, values: Array, pull: Array, beta: Array, basis: Array, gradient: Array, mass: Array) -> None:
         """Add Σ_i W_ij x_i and Σ_i W_ij with W_ij = ⟨pull_i, β_j⟩ k'(x_i, b_j), k' in the folded product."""
-        kernel = self._differentiable
-        folding = kernel.folding(basis.shape[1])
+        kernel, folding = self._differentiable, self._folding
         beta = beta.astype(pull.dtype, copy=False)
-        pull = folding.steepness * pull if folding.slope_is_value else pull
+        pull = self._steepness * pull if folding.slope_is_value else pull
         products = np.multiply if self.n_outputs == 1 else np.matmul  # for one column and one row these are the same
 
         def add(part):

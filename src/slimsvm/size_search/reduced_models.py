@@ -81,12 +81,14 @@ class MoveSettings:
     and costs, "Not giving up" the sums. The others were chosen, not measured.
     """
 
-    # Steps of L-BFGS on the first vectors, and whenever some more join them; and the same for pairs of classes
-    # (learned_bases.md, "Steps by the length of coefficients").
-    first_steps: int = 30
-    more_steps: int = 15
+    # Steps of L-BFGS on the first vectors, and whenever some more join them; and the same for pairs of classes, and for
+    # regression (learned_bases.md, "Steps by the length of coefficients").
+    first_steps: int = 20
+    more_steps: int = 10
     first_steps_of_pairs: int = 10
     more_steps_of_pairs: int = 8
+    first_steps_of_targets: int = 30
+    more_steps_of_targets: int = 15
     # No more steps where the nearest model misses less than this of ‖w‖² (learned_bases.md, "Two classes").
     near_enough: float = 1e-3
     # … but fewer where that would take longer than the exact machine of a part, in its kernel evaluations:
@@ -223,8 +225,11 @@ class Mover:
         """How many steps there is room for, and what each takes."""
         own = self.settings
         work = self.share * k * (own.move_cost * float(V.shape[0]) + own.factor_cost * float(k) ** 2)
-        if measured_by(self.problem.task).class_pairs():
+        task = measured_by(self.problem.task)
+        if task.class_pairs():
             most = own.more_steps_of_pairs if have else own.first_steps_of_pairs
+        elif task.has_targets:
+            most = own.more_steps_of_targets if have else own.first_steps_of_targets
         else:
             most = own.more_steps if have else own.first_steps
         return min(int(max(quick_evals(self.problem), room) / work), most), work
