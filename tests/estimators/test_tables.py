@@ -270,10 +270,11 @@ def test_clones_and_grid_searches():
     assert search.best_estimator_.class_weight == search.best_params_["class_weight"]
 
 
-def test_a_time_limit_ends_the_search_early(monkeypatch):
+@pytest.mark.parametrize("preset", ["accurate", "small"])
+def test_a_time_limit_ends_the_search_early(preset, monkeypatch):
     monkeypatch.setattr(clock, "LEAST_SECONDS", 0.0)
     with pytest.warns(ConvergenceWarning, match="was stopped after"):
-        found = TableClassifier(n_jobs=1, time_limit=1e-3).fit(X, Y)
+        found = TableClassifier(preset=preset, n_jobs=1, time_limit=1e-3).fit(X, Y)
     assert np.isfinite(found.predict_proba(NEW)).all()
     assert "no model was tried: there was no time" in found.report_
 
@@ -407,6 +408,14 @@ def test_a_small_one_has_few_vectors(n_classes, tmp_path):
     assert numbers.score(frame[400:], frame["x"][400:]) > 0.95
     with pytest.raises(ValueError, match="preset must be one of"):
         TableClassifier(preset="tiny").fit(frame, y)
+
+
+def test_a_small_one_predicts_what_the_mean_does(classifier):
+    small = TableClassifier(preset="small", n_jobs=1).fit(X, Y)
+    assert "trained on predictions of the mean" in small.report_
+    assert np.abs(small.predict_proba(NEW) - classifier.predict_proba(NEW)).mean() < 0.1
+    empty = TableRegressor(preset="small", n_jobs=1).fit({"constant": [1] * 200}, np.arange(200.0))
+    assert empty.predict({"constant": [1]}) == pytest.approx(99.5, abs=5)
 
 
 def test_a_spline_that_one_row_has_moves_no_prediction_far():

@@ -39,8 +39,8 @@ from slimsvm.estimators._shared.table_search import (
     mean_of,
     misfits_of,
     search,
-    small_machine,
 )
+from slimsvm.estimators._shared.table_small import small_machine
 from slimsvm.shapley import Explanation
 from slimsvm.tables import Table, table_of
 from slimsvm.tables.encoders import MOST_VALUES
@@ -54,7 +54,8 @@ SHARED = """
 Parameters
 ----------
 preset : {"accurate", "small"}, default="accurate"
-    "accurate": a weighted mean of models. "small": one SVM with at most ``max_basis`` learned vectors.
+    "accurate": a weighted mean of models. "small": one kernel model with at most ``max_basis`` learned vectors, trained
+    to predict what the mean predicts.
 max_basis : int, default=200
     Largest number of vectors with ``preset="small"``.
 time_limit : float or None, default=None
@@ -126,7 +127,7 @@ class TableEstimator(BaseEstimator):
                 table, y, weights, goal, rng, self.n_jobs, int(self.verbose), most_values
             )
             if is_small:
-                machine, misfits = small_machine(found, rows, max_basis)
+                machine, misfits = small_machine(found, rows, self.encoding_.columns, max_basis)
                 self.machines_ = [machine]
             else:
                 self.machines_ = machines_of(found, rows)

@@ -55,6 +55,10 @@ class ClassGoal:
         """What makes probabilities of scores."""
         return calibration_of(self.task, scores, np.where(y > 0, 1, -1) if self.n_classes == 2 else y, weights)
 
+    def no_calibration(self) -> Array:
+        """A calibration for scores that are log odds as they are."""
+        return np.tile([1.0, 1.0, 0.0, 0.0], (self.n_classes * (self.n_classes - 1) // 2, 1))
+
     def predictions(self, scores: Array, calibration: Array) -> Array:
         """Probabilities (n, n_classes)."""
         return predictions_of(scores, calibration, self.n_classes)
@@ -103,6 +107,10 @@ class NumberGoal:
 
     def calibrate(self, scores: Array, y: Array, weights: Array) -> Array:
         """Nothing: scores are numbers as they are."""
+        return self.no_calibration()
+
+    def no_calibration(self) -> Array:
+        """A calibration for scores that are numbers as they are."""
         return np.zeros((0, 4))
 
     def predictions(self, scores: Array, calibration: Array) -> Array:

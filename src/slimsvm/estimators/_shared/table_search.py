@@ -20,10 +20,9 @@ import numpy as np
 
 from slimsvm import kernels
 from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, no_limit, share_of_time, time_limit
-from slimsvm.estimators._shared.automatic import choose_solver
 from slimsvm.estimators._shared.choosing_gamma import learned_factors
 from slimsvm.estimators._shared.table_additive import additive_models
-from slimsvm.estimators._shared.table_goals import ClassGoal, Goal
+from slimsvm.estimators._shared.table_goals import Goal
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
@@ -37,7 +36,6 @@ from slimsvm.solvers import Exact
 from slimsvm.tables import Table, TableEncoding
 from slimsvm.tables.encoders import MOST_VALUES
 from slimsvm.tables.splines import AdditiveModel
-from slimsvm.tasks.smooth import task_of_classes
 
 Array = np.ndarray
 
@@ -49,8 +47,6 @@ VALUES_OF_C, ADDITIVE_C = (1.0, 100.0), (0.1, 1.0, 10.0, 100.0)
 FEWEST_OF_KIND, FEW_ROWS = N_FOLDS, 100
 # Rows that the search takes at most, and those that the machines that stay are trained on.
 MOST_SEARCHED, MOST_TRAINED = 5000, 30_000
-# C of few vectors with the logistic loss, and folds on which it is chosen.
-LOGISTIC_C, FEW_FOLDS = (10.0, 1000.0), 2
 # The violation of a row's margin at which a machine's training ends.
 TOL = 0.01
 # Scales of features are learned from so many rows on, as `choosing_gamma` does in a sixth of the steps.
@@ -68,7 +64,9 @@ SEARCH_SHARE = 0.6
 
 @dataclass(frozen=True)
 class Recipe:
-    """A kernel, its gamma as a multiple of the typical one, C, and the loss: the task's own, "hinge", or "logistic"."""
+    """A kernel, its gamma as a multiple of the typical one, C, and the loss: the task's own, "hinge", or "mean", which
+    is of the mean's predictions.
+    """
 
     kernel: str
     gamma_factor: float
@@ -81,7 +79,7 @@ class Recipe:
             return f"additive model with C={self.C:g}"
         name, _, scales = self.kernel.partition(" in ")
         kernel = f"{name} kernel" + (f" in {scales}" if scales else "")
-        loss = ", logistic loss" if self.loss == "logistic" else ""
+        loss = ", trained on predictions of the mean" if self.loss == "mean" else ""
         return f"{kernel}, {self.gamma_factor:g} times the typical gamma, C={self.C:g}{loss}"
 
 
@@ -93,8 +91,8 @@ KERNELS: dict[str, Callable[[Rows, float], kernels.Kernel]] = {
     "laplacian in learned scales": lambda rows, factor: kernels.Laplacian(factor * rows.gamma(True) * rows.scales),
     "matern32 in learned scales": lambda rows, factor: kernels.Matern32(factor * rows.gamma(True) * rows.scales**2),
 }
-# Those with a derivative, whose vectors can be learned.
-SMOOTH = "matern32", "rbf", "matern32 in learned scales"
+# Those whose vectors can be learned. RBF with a small gamma has coefficients of thousands there.
+SMOOTH = "matern32", "matern32 in learned scales"
 # The line that is no kernel's: `table_additive`.
 ADDITIVE = "additive"
 # What is tried with fewer than LEAST_SCALED rows, and with more.
@@ -419,48 +417,6 @@ def trained(recipe: Recipe, rows: Rows) -> tuple[KernelExpansion | AdditiveModel
         return next(models_along(rows, ADDITIVE, 1.0, (recipe.C,))), True
     fit = fit_on_trial(EXACT, replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C))
     return rounded(fit.model), fit.status is not Status.TIME_LIMIT
-
-
-def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Misfits]:
-    """One machine of few vectors in the kernel of the best smooth recipe, by the loss that is best on the folds;
-    misfits of rows held out.
-    """
-    goal, parts, recipe = rows.goal, found.parts or [(rows, rows)], found.smooth
-
-    def judged_on(recipe: Recipe, parts: list[Part]) -> tuple[float, Array, Array]:
-        own = [small_model(recipe, part, max_basis).scores(held.features, rows.n_jobs) for part, held in parts]
-        return judged(np.concatenate(own), goal, *held_out(parts))
-
-    if found.parts:
-        recipe = min(small_recipes(recipe, goal), key=lambda recipe: judged_on(recipe, parts[:FEW_FOLDS])[0])
-    _, evidence, calibration = judged_on(recipe, parts)
-    y = held_out(parts)[0]
-    misfits = kept_misfits(evidence, y, goal) if found.parts else kept_misfits(np.zeros(0), np.zeros(0), goal)
-    return Machine(recipe, 1.0, small_model(recipe, rows, max_basis), calibration), misfits
-
-
-def small_recipes(smooth: Recipe, goal: Goal) -> list[Recipe]:
-    """The recipe, and for classes the same kernel with the logistic loss, which few vectors do more with."""
-    return [smooth, *(replace(smooth, C=C, loss="logistic") for C in LOGISTIC_C if isinstance(goal, ClassGoal))]
-
-
-def small_model(recipe: Recipe, rows: Rows, max_basis: int) -> KernelExpansion:
-    """The recipe's model of few learned vectors, which float16 holds."""
-    problem, goal = replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C, tol=1e-3), rows.goal
-    if recipe.loss == "logistic" and isinstance(goal, ClassGoal):
-        task = task_of_classes("logistic", goal.n_classes, False)
-        labels = np.where(rows.y > 0, 1, -1) if goal.n_classes == 2 else rows.y
-        problem = replace(problem, task=task, examples=task.encode(labels, rows.weights))
-    solver = choose_solver(problem, max_basis, learns_metric=False)
-    if not solver.follows_libsvm:
-        problem = replace(problem, intercept="regularized")
-    model = fit_on_trial(solver, problem).model
-    if problem.task.has_class_scores and model.coef.shape[1] > 1:  # differences of classes are the scores of pairs
-        first, second = np.triu_indices(model.coef.shape[1], 1)
-        coef, intercept = model.coef, model.intercept
-        model = replace(model, coef=coef[:, first] - coef[:, second], intercept=intercept[first] - intercept[second])
-    half = model.basis.astype(np.float16)
-    return rounded(replace(model, basis=half) if np.isfinite(half).all() else model)
 
 
 def rounded(model: KernelExpansion) -> KernelExpansion:
