@@ -61,7 +61,7 @@ SLIMSVM_INLINE void for_labels(const Label* labels, int64_t lo, int64_t hi, cons
     }
 }
 
-// A loss of one score and one label.
+// A loss of one score and one label. Its loops are not inlined: `OfEveryScore` has the same ones, a block at a time.
 template <class Loss, class Label>
 struct OneScore {
     Loss loss;
@@ -71,7 +71,7 @@ struct OneScore {
     OneScore(const Loss& of_score, const Label* of_rows, const double* row_weights)
         : loss(of_score), labels(of_rows), weights(row_weights) {}
 
-    void augment(const double* scores, double* delta, double* coef, int64_t n) const {
+    __attribute__((noinline)) void augment(const double* scores, double* delta, double* coef, int64_t n) const {
         for_labels(labels, 0, n, [&](int64_t i, auto y) {
             const auto found = loss.augmented(y, read<decltype(y)>(scores + i));
             write(delta + i, found.delta);
@@ -81,7 +81,7 @@ struct OneScore {
     void augment(const struct slimsvm_augment_rows_call& call) const {
         augment(call.scores, call.delta, call.coef, call.n);
     }
-    AlongSums along(const Line& line, int64_t lo, int64_t hi) const {
+    __attribute__((noinline)) AlongSums along(const Line& line, int64_t lo, int64_t hi) const {
         LaneSum total_loss, gain;
         for_labels(labels, lo, hi, [&](int64_t i, auto y) {
             typedef decltype(y) V;
@@ -93,7 +93,7 @@ struct OneScore {
         });
         return {total_loss.value(), gain.value()};
     }
-    SmoothSums smooth(const SmoothPlaces& places, int64_t lo, int64_t hi) const {
+    __attribute__((noinline)) SmoothSums smooth(const SmoothPlaces& places, int64_t lo, int64_t hi) const {
         LaneSum total_loss, value, dual, rest;
         for_labels(labels, lo, hi, [&](int64_t i, auto y) {
             typedef decltype(y) V;
