@@ -63,7 +63,10 @@ def test_predictions_on_digits():
         machine.set_params(break_ties=True)
     assert np.mean(clf.predict(X[~train]) == theirs.predict(X[~train])) >= 0.999
     with pytest.raises(ValueError, match="break_ties must be False when decision_function_shape is 'ovo'"):
-        clf.set_params(decision_function_shape="ovo").predict(X)
+        clf.set_params(decision_function_shape="ovo").predict(y)  # before it is seen that these are no rows
+    of_two = ours(break_ties=True, decision_function_shape="ovo").fit(X[y < 2], y[y < 2])
+    with pytest.raises(ValueError, match="break_ties must be False"):
+        of_two.predict(X)
 
 
 def test_sparse_rows_precomputed_kernels_and_files(tmp_path):

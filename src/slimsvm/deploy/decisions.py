@@ -22,6 +22,7 @@ ON_BOUNDARY = 1e-8
 # Two classes: log odds have the sign of the score. Their constant counts at most as much as the rest, and they are at
 # least LEAST_SHARE of that. Chosen: how steep p is at 1/2 changes next to no log loss.
 LEAST_SHARE = 1e-3
+TIES_OF_PAIRS = "break_ties must be False when decision_function_shape is 'ovo'"
 # Parameters (u, w, c, b) of scores that are log odds as they are.
 AS_THEY_ARE = (1.0, 1.0, 0.0, 0.0)
 # Numbers that coupling of many classes takes at a time.
@@ -289,7 +290,7 @@ class Pairs(Classes):
         if not self.model.options.get("break_ties"):
             return self.f.greatest(self.f.votes(self.f.above(scores), self.n_classes))
         if self.wants_pairs:
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+            raise ValueError(TIES_OF_PAIRS)
         return self.f.greatest(pair_confidences(self.f, scores, self.n_classes))
 
 

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm import editing, solvers, tasks
+from slimsvm.deploy.decisions import TIES_OF_PAIRS
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.automatic import reduces, resolve_multi_class
@@ -446,8 +447,15 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_labels)
+
+        Raises
+        ------
+        ValueError
+            With ``break_ties=True`` and ``decision_function_shape="ovo"``.
         """
         self._check_fitted()
+        if self.break_ties and self.decision_function_shape == "ovo":  # said before the rows are looked at
+            raise ValueError(TIES_OF_PAIRS)
         if self._kind() in ("binary", "classes"):  # the greatest score, which the core finds with the scores
             return self._classes_of(X, self.classes_)
         return self._decision().predicted(self._scores(X))
