@@ -118,6 +118,14 @@ def test_masked_rows_and_weights(name):
             fit(X, y, sample_weight=np.ma.array(np.ones(N), mask=np.arange(N) == ROW))
 
 
+@pytest.mark.parametrize("name", [*ESTIMATORS, "Condense"])
+def test_a_column_name_is_no_target(name):
+    fit = Condense().fit_resample if name == "Condense" else ESTIMATORS[name].fit
+    extra = {"groups": np.repeat([0, 1], N // 2)} if name == "RankSVM" else {}
+    with pytest.raises(ValueError, match="found the text 'label'|1d array|inconsistent numbers of samples"):
+        fit(X, "label", **extra)
+
+
 @pytest.mark.parametrize("editor", [Condense(), EditedNN()])
 def test_editors(editor):
     for labels in LABELS.values():

@@ -148,6 +148,8 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
 
         ``finite=False`` leaves NaN and infinity to others.
         """
+        if isinstance(y, str) and y != "no_validation":
+            raise ValueError(f"y must have a target for each row, found the text {y!r}: pass the column itself")
         has_objects = self._objects is not None if not reset else callable(self.kernel) and are_objects(self.kernel, X)
         if self._takes_objects and has_objects:
             return self._check_objects(X, reset, y)
