@@ -106,7 +106,7 @@ def test_float32_keeps_digits_of_rows_far_from_the_origin():
 def test_sparse_rows_are_cut_in_parts(monkeypatch):
     X = sp.random_array((50, 7), density=0.3, rng=np.random.default_rng(0), format="csr")
     whole = Additive(0.2, interaction=0.2).block(X, X)
-    monkeypatch.setattr("slimsvm.kernels.additive.DENSE_NUMBERS", 30)
+    monkeypatch.setattr("slimsvm.kernels.term_points.DENSE_NUMBERS", 30)
     assert np.array_equal(Additive(0.2, interaction=0.2).block(X, X), whole)
     assert np.array_equal(Additive(0.2, interaction=0.2).block(X, X[:0]), np.empty((50, 0)))
     numbers = np.arange(6).reshape(2, 3)

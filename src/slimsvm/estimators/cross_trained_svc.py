@@ -248,7 +248,7 @@ class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstima
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < np.inf:
                 raise ValueError(f"{name} must be a number >= 0, found {value!r}")
         return CrossTrainer(
-            self._named_solver(problem),
+            self._named_solver(problem, self._learns_metric),
             variances=self.variances,
             deviations=self.deviations,
             balance=self.balance,

@@ -132,9 +132,9 @@ class OneClassSVM(PredictsPValues, OutlierMixin, KernelEstimator):
         problem = super()._set_up(X, examples, task, weights)
         return replace(problem, tol=min(problem.tol, SMALL_TOLERANCE)) if problem.is_small else problem
 
-    def _named_solver(self, problem):
+    def _named_solver(self, problem, learns_metric):
         """The solver, if it is one of those that know this problem."""
-        solver = super()._named_solver(problem)
+        solver = super()._named_solver(problem, learns_metric)
         if not isinstance(solver, self._solvers):
             raise ValueError(
                 "OneClassSVM is trained by solver='exact' or an Exact object, or on a budget 'bsca' or 'bsgd', found "

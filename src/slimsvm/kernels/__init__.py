@@ -8,7 +8,7 @@ from slimsvm.lazy import homes_of, lazy_names
 
 if TYPE_CHECKING:
     from slimsvm.kernels.additive import Additive as Additive
-    from slimsvm.kernels.inner_product import FeatureRows as FeatureRows
+    from slimsvm.kernels.features import FeatureRows as FeatureRows
     from slimsvm.kernels.inner_product import Linear as Linear
     from slimsvm.kernels.inner_product import Polynomial as Polynomial
     from slimsvm.kernels.inner_product import Sigmoid as Sigmoid
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _HOMES = homes_of(
     {
         "additive": ["Additive"],
-        "inner_product": ["FeatureRows", "Linear", "Polynomial", "Sigmoid"],
+        "features": ["FeatureRows"],
+        "inner_product": ["Linear", "Polynomial", "Sigmoid"],
         "kernel": ["FoldedKernel", "Folding", "Kernel"],
         "kernel_rows": ["EvalCounter", "KernelRows"],
         "operands": ["Points", "RawScorer"],

@@ -295,7 +295,7 @@ def found_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     is_plain = y.dtype.kind in "biuU"
     if not is_plain:
-        check_classes(y)
+        (check_classes if y.dtype.kind == "O" else check_classification_targets)(y)
     classes = np.unique(y)
     if is_plain and 2 * len(classes) > len(y):
         check_classification_targets(y)

@@ -165,13 +165,13 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
             if reset:
                 self.shape_fit_: tuple[int, ...] = (X.n_rows, X.n_features)
             return check_blocks(self, X, reset, y)
-        check_sparse(X)
-        check_sparse(y, "y")
-        check_mask(X)
         if reset and finite and is_plain(X) and is_plain_target(y, len(X)):
             self.n_features_in_, self.shape_fit_ = X.shape[1], X.shape
             check_finite(X)
             return X, y
+        check_sparse(X)
+        check_sparse(y, "y")
+        check_mask(X)
         columns = getattr(X, "columns", None)
         options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=reset)
         if isinstance(y, str):
@@ -233,15 +233,16 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
 
     def _resolve_solver(self, problem: Problem) -> Solver:
         """The solver object that ``solver``, ``max_basis`` and ``gamma="learn"`` stand for."""
-        solver = self._named_solver(problem)
-        return learning_metric(solver, problem) if self._learns_metric else solver
+        learns_metric = self._learns_metric
+        solver = self._named_solver(problem, learns_metric)
+        return learning_metric(solver, problem) if learns_metric else solver
 
     @property
     def _cap(self) -> int | str | None:
         """The solver's limit on vectors."""
         return self.max_basis
 
-    def _named_solver(self, problem: Problem) -> Solver:
+    def _named_solver(self, problem: Problem, learns_metric: bool) -> Solver:
         """The solver object that ``solver`` and ``max_basis`` stand for."""
         max_basis, name = self._cap, self.solver
         if isinstance(name, Solver):
@@ -255,7 +256,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         if isinstance(max_basis, str) and not is_auto:
             raise ValueError(f"max_basis='auto' goes with solver='auto', found solver={name!r}")
         if is_auto:
-            return choose_solver(problem, max_basis, self._learns_metric)
+            return choose_solver(problem, max_basis, learns_metric)
         if not isinstance(name, str) or name not in solvers.SOLVERS:
             known = ", ".join(["'auto'", *map(repr, solvers.SOLVERS)])
             raise ValueError(f"solver must be one of {known} or a solver object; found {name!r}")
