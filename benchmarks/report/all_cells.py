@@ -121,10 +121,10 @@ def run_cell(folder: Path, cell: Cell, quick: bool, limit: float) -> dict[str, A
         "status": "running",
     }
     write_json(own / "done.json", record)
-    argv += ["--resume"] * goes_on
+    command = [*argv, *["--resume"] * goes_on]
     begun = time.perf_counter()
     with (own / "log.txt").open("w", encoding="utf-8") as log:
-        record["status"] = ended(argv, own, log, limit)
+        record["status"] = ended(command, own, log, limit)
     if record["status"] == "done" and has_no_data(own):
         record["status"] = "no data"  # it is run again once they are there
     record["seconds"] = time.perf_counter() - begun

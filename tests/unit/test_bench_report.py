@@ -93,6 +93,15 @@ def test_a_cell_whose_data_are_missing_is_run_again(records, status, tmp_path, m
     assert (known is not None) == (status == "done")
 
 
+def test_a_cell_that_meets_its_limit_twice_goes_on_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(all_cells, "CELLS", {"subspace CCAT": Cell("subspace CCAT", ("subspace", "--sets", "CCAT"))})
+    ends, asked = ["time limit", "time limit", "done"], []
+    monkeypatch.setattr(all_cells, "ended", lambda argv, *rest: asked.append(argv[-1]) or ends[len(asked) - 1])
+    for _ in range(4):
+        assert main(["all", "--output", str(tmp_path)]) == 0
+    assert asked == ["CCAT", "--resume", "--resume"]  # and once it is done, it is not run again
+
+
 def test_every_cell_is_a_benchmark_with_options_it_knows():
     from benchmarks.command_line import build_parser
 
