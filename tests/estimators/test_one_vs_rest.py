@@ -23,7 +23,8 @@ WEIGHTS = np.random.default_rng(0).choice([0.5, 1.0, 2.0], len(Y))
 
 def text(n=3000, d=4000, k=4, seed=0):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, d), density=30 / d, format="csr", rng=rng)
+    X = sp.random_array((n, d), density=30 / d, format="csr", random_state=rng)
+    X = sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), X.shape)
     return X, (X @ rng.normal(size=(d, k)) + 0.5 * rng.normal(size=(n, k))).argmax(axis=1)
 
 
