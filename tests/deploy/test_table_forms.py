@@ -113,9 +113,8 @@ def test_json_has_encoders_and_machines(model, tmp_path, capsys):
 
 
 def test_what_has_no_place_for_it_refuses_by_name(model, tmp_path):
-    for to in ("onnx", "wasm"):
-        with pytest.raises(ValueError, match=f"'{to}' has no place"):
-            slimsvm.export(model, tmp_path / "x", to=to)
+    with pytest.raises(ValueError, match="'wasm' has no place"):
+        slimsvm.export(model, tmp_path / "x", to="wasm")
     with pytest.raises(ValueError, match="float32 or float64"):
         slimsvm.export(model, tmp_path / "x.h", to="c", dtype="int16")
     days = X.assign(day=pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(len(X)), "D"))

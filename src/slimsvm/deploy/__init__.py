@@ -46,7 +46,11 @@ def writer_of(target: str) -> Callable[..., str]:
 
 
 # Forms that hold the encoders of a table, too.
-OF_TABLES = {"c": "table_forms:write_table_c", "json": "table_forms:write_table_json"}
+OF_TABLES = {
+    "c": "table_forms:write_table_c",
+    "onnx": "onnx_table:write_table_onnx",
+    "json": "table_forms:write_table_json",
+}
 
 
 def table_writer_of(target: str) -> Callable[..., str]:

@@ -15,6 +15,7 @@ import copy
 import operator
 from collections.abc import Callable
 from functools import reduce
+from importlib.util import find_spec
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -43,6 +44,8 @@ from slimsvm.whole_file import write_whole
 Array = np.ndarray
 
 OPSET, IR_VERSION = 13, 7
+# Versions of the sets of operators; tables look texts up by one of ai.onnx.ml.
+OPSETS = {"": OPSET, "ai.onnx.ml": 2}
 
 
 def write_onnx(model: PlainModel, path: Any, dtype: str = "auto", alpha: Any = None) -> str:
@@ -72,25 +75,43 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto", alpha: Any = N
         f"skl2onnx converts many pipelines (slimsvm.onnx.register); or {FORMS_WITH_STEPS}",
     )
     check_rows(model)
-    if dtype not in ("auto", *ONE_TYPE):
-        raise ValueError(f"dtype must be one of {', '.join(map(repr, ('auto', *ONE_TYPE)))}; found {dtype!r}")
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError("ONNX files are written by the package onnx: pip install 'slimsvm[onnx]'") from error
+    check_dtype(dtype)
+    check_installed()
     if dtype == "float32":
         check_rows_in_float32(model)
     rows = rows_type(model) if dtype == "auto" else np.dtype(dtype).type
     numbers = ONE_TYPE[dtype] if dtype in ONE_TYPE else numbers_for(model, rows)
     graph = Graph(numbers, rows)
     outputs = add_prediction(graph, model, "X", rows, bound_for_export(model, alpha))
-    proto = graph.finished(model, outputs)
+    n_bytes = save_graph(graph, {"X": (rows, ["n", model.n_features])}, outputs, describe(model), path)
+    said = said_of_errors(model, numbers) if dtype == "float32" else ""
+    said = f", rows in float64{said}" if rows == np.float64 else said
+    return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers}, {n_bytes:,} bytes{said}"
+
+
+def save_graph(
+    graph: Graph, inputs: dict[str, tuple[Any, list]], outputs: dict[str, tuple[Any, list]], said: str, path: Any
+) -> int:
+    """Check a graph with inputs and outputs of types and shapes, and write it; its number of bytes."""
+    import onnx
+
+    proto = graph.finished(inputs, outputs, said)
     onnx.checker.check_model(proto, full_check=True)
     data = proto.SerializeToString()
     write_whole(path, [data])
-    said = said_of_errors(model, numbers) if dtype == "float32" else ""
-    said = f", rows in float64{said}" if rows == np.float64 else said
-    return f"{path}: ONNX graph of opset {OPSET}, {describe(model)}, {numbers}, {len(data):,} bytes{said}"
+    return len(data)
+
+
+def check_dtype(dtype: Any) -> None:
+    """An error where a graph cannot be in this type."""
+    if dtype not in ("auto", *ONE_TYPE):
+        raise ValueError(f"dtype must be one of {', '.join(map(repr, ('auto', *ONE_TYPE)))}; found {dtype!r}")
+
+
+def check_installed() -> None:
+    """An error where the package onnx is missing."""
+    if find_spec("onnx") is None:
+        raise ImportError("ONNX files are written by the package onnx: pip install 'slimsvm[onnx]'")
 
 
 def check_rows(model: PlainModel) -> None:
@@ -108,15 +129,21 @@ def add_prediction(
     """Add the outputs of rows of a type, None for any; their types and shapes by name: "prediction", "scores" of
     decisions, "probabilities" of a calibrated model; with a bound of misfits "set" or "interval".
     """
+    scores = add_scores(graph, model, rows, rows_type)
+    scores = scores if graph.numbers == np.float64 else graph.cast(scores, graph.numbers)
+    outputs = _outputs(graph, model, scores)
+    return outputs if bound is None else outputs | _guaranteed(graph, model, scores, bound)
+
+
+def add_scores(graph: Graph, model: PlainModel, rows: str, rows_type: Any = None) -> str:
+    """Add the scores (n, n_outputs) of rows of a type, None for any, in float64."""
     scores = ""
     for part, numbers in parts_of(model, graph.types):
         own = graph.in_numbers(numbers)
         given = rows if rows_type == numbers.distances else own.cast(rows, numbers.distances)
         added = _sums(own, part, _kernel_values(own, part, _scaled(own, part, given)))
         scores = graph.op("Add", scores, added) if scores else added
-    scores = scores if graph.numbers == np.float64 else graph.cast(scores, graph.numbers)
-    outputs = _outputs(graph, model, scores)
-    return outputs if bound is None else outputs | _guaranteed(graph, model, scores, bound)
+    return scores
 
 
 class Graph:
@@ -190,18 +217,21 @@ class Graph:
         self.constants.append(onnx.numpy_helper.from_array(values, name))
         return name
 
-    def finished(self, model: PlainModel, outputs: dict[str, tuple[Any, list]]) -> Any:
-        """The whole model; ``outputs`` are types and shapes by name."""
+    def finished(self, inputs: dict[str, tuple[Any, list]], outputs: dict[str, tuple[Any, list]], said: str) -> Any:
+        """The whole model; ``inputs`` and ``outputs`` are types and shapes by name."""
         import onnx
 
-        rows = onnx.helper.make_tensor_value_info("X", self.type_of(self.results), ["n", model.n_features])
-        infos = [
-            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.STRING if dtype == "str" else self.type_of(dtype),
-                                               shape)
-            for name, (dtype, shape) in outputs.items()
-        ]  # fmt: skip
-        graph = onnx.helper.make_graph(self.nodes, "slimsvm", [rows], infos, self.constants, doc_string=describe(model))
-        opsets = [onnx.helper.make_opsetid("", OPSET)]
+        def infos(values: dict[str, tuple[Any, list]]) -> list[Any]:
+            kinds = {
+                name: onnx.TensorProto.STRING if of == "str" else self.type_of(of) for name, (of, _) in values.items()
+            }
+            return [onnx.helper.make_tensor_value_info(name, kinds[name], values[name][1]) for name in values]
+
+        graph = onnx.helper.make_graph(
+            self.nodes, "slimsvm", infos(inputs), infos(outputs), self.constants, doc_string=said
+        )
+        versions = {node.domain: OPSETS[node.domain] for node in self.nodes} | {"": OPSET}
+        opsets = [onnx.helper.make_opsetid(*pair) for pair in versions.items()]
         return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="slimsvm")
 
 
@@ -361,7 +391,7 @@ def _outputs(graph: Graph, model: PlainModel, scores: str) -> dict[str, tuple[An
         graph.op("Identity", codes, named="prediction")
         outputs: dict[str, tuple[Any, list]] = {"prediction": (np.int64, ["n", model.n_outputs])}
     else:
-        labels = _plain_labels(rule.labels)
+        labels = plain_labels(rule.labels)
         graph.op("Gather", graph.constant(labels, as_it_is=True), codes, named="prediction")
         outputs = {"prediction": ("str" if labels.dtype.kind == "O" else labels.dtype, ["n"])}
     graph.op("Cast", rule.values(found).name, to=graph.type_of(graph.results), named="scores")
@@ -384,7 +414,7 @@ def _guaranteed(graph: Graph, model: PlainModel, scores: str, bound: float) -> d
     return {"set": (np.bool_, ["n", rule.n_classes])}
 
 
-def _plain_labels(labels: Array) -> Array:
+def plain_labels(labels: Array) -> Array:
     """The labels in a type that ONNX has: strings as objects, truth values as they are, other numbers of 64 bits."""
     if labels.dtype.kind in "iu":
         return np.array(whole_numbers(labels, 2**63 - 1, "a graph of ONNX"), np.int64)

@@ -164,11 +164,12 @@ class TableEstimator(BaseEstimator):
         Parameters
         ----------
         path : str or path-like
-        to : {"json", "c"}
-            "json": encoders and models. "c": a C99 header of one model (``preset="small"``) and of the encoders of
-            numbers and levels; ``NAME_encode`` computes the features for ``NAME_predict`` from a row's columns.
+        to : {"json", "onnx", "c"}
+            "json": encoders and models. "onnx": a graph with an input for each column. "c": a C99 header of one model
+            (``preset="small"``) and of the encoders of numbers and levels; ``NAME_encode`` computes the features for
+            ``NAME_predict`` from a row's columns.
         **options
-            ``name`` and ``dtype`` of a C header.
+            ``dtype`` of a graph; ``name`` and ``dtype`` of a C header.
 
         Raises
         ------

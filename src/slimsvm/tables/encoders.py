@@ -26,7 +26,7 @@ MOST_LEVELS = 30
 FEWEST_ROWS = 2
 # Parts of the rows, each of which has the features of many levels from the targets of the others.
 PARTS = 5
-DAY = 86_400e6  # microseconds
+DAY, DAYS_OF_YEAR = 86_400e6, 365.2425  # microseconds; days
 UNNAMED = re.compile(r"(Unnamed: \d+)?")
 
 
@@ -262,7 +262,7 @@ class Times(Encoder):
         times = np.where(is_missing, np.datetime64(0, "us"), times)
         days = times.astype(np.int64) / DAY
         turns = {
-            "year": (times - times.astype("datetime64[Y]")).astype(np.int64) / DAY / 365.2425,
+            "year": (times - times.astype("datetime64[Y]")).astype(np.int64) / DAY / DAYS_OF_YEAR,
             "week": days / 7.0,
             "day": days,
         }
