@@ -11,12 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import slimsvm
-from slimsvm import SVC, ModelFileError, load, load_predictor
+from slimsvm import SVC, SVR, ModelFileError, load, load_predictor
 from slimsvm.cli import main
+from slimsvm.modelfile import read_model, write_model
 
 FOLDER = Path(__file__).parents[1] / "fixtures"
 FILES = sorted([*FOLDER.glob("models/*.slim"), *FOLDER.glob("pipelines/*.slim")])
@@ -157,6 +159,38 @@ def test_each_damage_is_seen(name, tmp_path):
         load(path)
     check(load_predictor, path)
     assert main(["info", str(path)]) == 1
+
+
+QUANTILES = SVR(loss="quantile", quantile=[0.1, 0.9], max_basis=4, calibration_size=0.3)
+WRONG = {
+    "quantile": ["x", None, True, ["x"], {"array": ["x"]}, {"solver": "Exact", "params": {}}, [0.1, 0.5, 0.9]],
+    "epsilon": ["x", None, [1]], "loss": [3, ["x"], {"array": [1, 2]}], "memory_limit": ["x", None, [1, 2]],
+    "verbose": ["x", None], "n_jobs": ["x", True], "calibration_size": [{"array": [1]}], "gamma": [None, ["x"]],
+    "solver": [None, 3, {"task": "binary", "params": {}}], "max_seconds": ["x"], "kernel": [None, 3],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_parameters_of_a_wrong_type_are_seen(name, tmp_path):
+    """They were found as late as `predict_interval`, `certificate` or an export needed them."""
+    path = tmp_path / "m.slim"
+    clone(QUANTILES).fit(X, X[:, 0]).save(path)
+    header, arrays = read_model(path)
+    for value in WRONG[name]:
+        write_model(path, header | {"params": header["params"] | {name: value}}, arrays)
+        for read in (load, load_predictor):
+            with pytest.raises(ModelFileError, match=r"m\.slim"):
+                read(path)
+
+
+def test_parameters_of_tables_are_seen(tmp_path):
+    path = tmp_path / "m.slim"
+    slimsvm.TableRegressor(preset="small").fit(X, X[:, 0]).save(path)
+    header, arrays = read_model(path)
+    for name, value in [("time_limit", "x"), ("n_jobs", True), ("verbose", [1])]:
+        write_model(path, header | {"params": header["params"] | {name: value}}, arrays, version=2)
+        with pytest.raises(ModelFileError, match=name):
+            load(path)
 
 
 @pytest.mark.turns("name")

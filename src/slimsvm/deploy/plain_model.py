@@ -38,6 +38,19 @@ PARTS = [
     ("nonconformity", "f", 1), ("nonconformity_classes", "u", 1),
     *((f"scaling_{name}", "f", 1) for name in Scaling._fields),
 ]  # fmt: skip
+# Parameters of estimators: what a file may have as each, one letter for a kind of `_kind_of_value`.
+PARAMETERS = {
+    name: kinds
+    for names, kinds in [
+        ("coef0 cache_size tol memory_limit deviations n_subsets variances degree epsilon nu window", "n"),
+        ("probability", "b"), ("verbose shrinking warm_start break_ties balance rejoin second_stage", "bn"),
+        ("max_iter max_seconds n_jobs random_state subset_size validation_size time_limit", "n0"),
+        ("C first_C", "nt"), ("max_basis calibration_size", "nt0"), ("gamma", "ntla"), ("quantile", "nla"),
+        ("kernel precision multi_class decision_function_shape intercept preset", "t"), ("loss", "tk"),
+        ("solver", "ts"), ("class_weight", "tp0"), ("cost_matrix", "la0"), ("classes", "vla0"), ("task", "k0"),
+    ]
+    for name in names.split()
+}  # fmt: skip
 # Vectors on which a shipped form's errors are measured.
 PROBES = 256
 
@@ -340,6 +353,7 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
         raise ValueError(f"a {header['estimator']} encodes the columns of a table: slimsvm.load and load_predictor "
                          "read it, and this form has no place for that")  # fmt: skip
     fitted, params = header["fitted"], header["params"]
+    check_params(params)
     window, kernel = params.get("window", 0), header["kernel"]
     for entry, value, least in (("n_features_in_", fitted["n_features_in_"], 0), ("window", window, 0),
                                 ("degree", kernel.get("degree", 0), 0)):  # fmt: skip
@@ -364,6 +378,31 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
         cast(Any, KERNELS[name].from_header(kernel, arrays)).offsets(width)
     if header["estimator"] in (*CLASSIFIERS, "OrdinalSVC", "SequenceSVM") and "classes" not in arrays:
         raise ValueError("a classifier has no classes")
+    n_outputs, quantiles = arrays["coef"].shape[1], quantiles_of(params)
+    if params.get("loss") == "quantile" and np.ndim(quantiles) and np.size(quantiles) != n_outputs:
+        raise ValueError(f"{n_outputs} scores are not those of the quantiles {quantiles}")
+
+
+def check_params(params: dict[str, Any]) -> None:
+    """A ValueError where a parameter of a file is of a type that no fit takes."""
+    for name, value in params.items():
+        if name in PARAMETERS and _kind_of_value(value) not in PARAMETERS[name] + "?":
+            raise ValueError(f"the parameter {name} must not be {value!r}")
+
+
+def _kind_of_value(value: Any) -> str:
+    """A letter for what a parameter of a file is.
+
+    b a truth value, n a number, t a text, 0 nothing, l a list of numbers, v a list of others, a an array of numbers,
+    p pairs, s a solver, k a task, ? what a file cannot hold, ! anything else.
+    """
+    if isinstance(value, dict):
+        known = {"unsaved": "?", "array": "a", "pairs": "p", "solver": "s", "task": "k"}
+        kind = next((known[key] for key in known if key in value), "!")
+        return kind if kind != "a" or np.array(value["array"]).dtype.kind in "fiu" else "!"
+    if isinstance(value, list):
+        return "l" if all(type(item) in (int, float) for item in value) else "v"
+    return {bool: "b", int: "n", float: "n", str: "t", type(None): "0"}.get(type(value), "!")
 
 
 def read_encoding(header: dict[str, Any], arrays: dict[str, Array]) -> Encoding | None:

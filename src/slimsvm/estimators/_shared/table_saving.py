@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.deploy.plain_model import check_params
 from slimsvm.deploy.table_model import checked_misfits, dense_coef, misfits_of_classes, own_arrays, unpack_vectors
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
 from slimsvm.estimators._shared.table_search import ADDITIVE, Machine, Recipe
@@ -57,6 +58,7 @@ def table_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: type) -> Any:
     """The estimator that `save_table_estimator` wrote."""
     estimator: Any = cls()
+    check_params(header["params"])
     estimator.set_params(**header["params"])
     estimator.encoding_ = TableEncoding.unpack(header["table"], arrays)
     estimator.machines_ = unpack_machines(header["machines"], estimator.encoding_.are_flags, arrays)
