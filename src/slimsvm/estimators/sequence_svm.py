@@ -83,6 +83,7 @@ class SequenceSVM(KernelEstimator):
     """
 
     _y_numeric = False
+    _decisive = ("window",)
 
     def __init__(
         self, *, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, loss="hamming", window=0, tol=1e-3,
@@ -321,7 +322,7 @@ class SequenceSVM(KernelEstimator):
         is_empty = not reset and not np.any(lengths)
         X = np.zeros((0, self.n_features_in_)) if is_empty else self._check_X(X, reset=reset)
         offsets = offsets_of(lengths, X.shape[0], "sequence")
-        return _with_window(X, offsets, int(self.window)), offsets
+        return _with_window(X, offsets, int(self._fitted_with("window"))), offsets
 
     def _dictionary_rows(self, rows: Any, lengths: Any, reset: bool) -> tuple[Any, Array]:
         """All rows of dictionaries, with their windows, and the positions where sequences begin."""
@@ -337,7 +338,7 @@ class SequenceSVM(KernelEstimator):
         else:
             check_finite(X)
         offsets = offsets_of(lengths, X.shape[0], "sequence")
-        return _with_window(X, offsets, int(self.window)), offsets
+        return _with_window(X, offsets, int(self._fitted_with("window"))), offsets
 
     def _labels(self, y: Any, offsets: Array, as_list: bool) -> Array:
         """All labels in one array."""

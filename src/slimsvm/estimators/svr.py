@@ -68,6 +68,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
 
     _y_numeric = True
     _takes_blocks = True
+    _decisive = ("loss", "quantile")
     _takes_objects = True
     _takes_targets = True
 
@@ -186,10 +187,11 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         -------
         float
         """
-        if self.loss != "quantile" or np.ndim(self.quantile) == 0:
+        quantiles = self._fitted_with("quantile")
+        if self._fitted_with("loss") != "quantile" or np.ndim(quantiles) == 0:
             return super().score(X, y, sample_weight)
         found = self.predict(X)
         shares = [
-            d2_pinball_score(y, found[:, j], sample_weight=sample_weight, alpha=q) for j, q in enumerate(self.quantile)
+            d2_pinball_score(y, found[:, j], sample_weight=sample_weight, alpha=q) for j, q in enumerate(quantiles)
         ]
         return float(np.mean(shares))

@@ -25,7 +25,7 @@ R = TypeVar("R")
 # -- attributes of one fit alone ----------------------------------------------------------------------------------
 
 # What a fit leaves under private names. What a warm start goes on from stays for the fit itself.
-PRIVATE = ("_objects", "_support", "_sparse", "_centre", "_stream", "_stream_parts", "_seen")
+PRIVATE = ("_objects", "_support", "_sparse", "_centre", "_stream", "_stream_parts", "_seen", "_at_fit")
 
 
 def forget(estimator: Any, kept: Iterable[str] = ()) -> None:

@@ -313,7 +313,7 @@ class PredictsIntervals(Conformal):
         """
         check_alpha(alpha)
         self._check_conformed()
-        least = 0.0 if self._task(1).has_log_link else -np.inf  # counts are none below 0
+        least = 0.0 if self._kind() == "counts" else -np.inf  # counts are none below 0
         return intervals_of(self.predict(X), self.nonconformity_, alpha, least)
 
 

@@ -102,6 +102,8 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
     _settings: tuple[Any, ...] = ()
     # What is added to the scores.
     _centre = 0.0
+    # Parameters that say what scores mean: predictions and files go by those of the fit, whatever `set_params` says.
+    _decisive: tuple[str, ...] = ()
     # How many rows nothing is learned from; None for estimators that hold none out.
     calibration_size: Any = None
     validation_: list[dict[str, Any]]
@@ -528,6 +530,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         self.n_kernel_evals_ = fit.counters["kernel_evals"]
         self.counters_ = fit.counters
         self.precision_ = fit.model.dtype
+        self._at_fit = {name: getattr(self, name) for name in self._decisive}
         self._state = fit.state
         rows = fit.basis_rows
         self._support = None
@@ -550,7 +553,12 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         """The kind of decision that the fitted model makes."""
         own = vars(self)
         cls: type = type(self)
-        return kind_of(library_name(cls), own, own, own.get("classes_"), len(self.model_.intercept))
+        params = own.get("_at_fit") or own
+        return kind_of(library_name(cls), params, own, own.get("classes_"), len(self.model_.intercept))
+
+    def _fitted_with(self, name: str) -> Any:
+        """A parameter that says what scores mean, as the fit had it; before a fit as it is."""
+        return vars(self).get("_at_fit", {}).get(name, getattr(self, name))
 
     def _decision(self) -> Decision:
         """The rule that makes labels, decision values and probabilities of scores."""

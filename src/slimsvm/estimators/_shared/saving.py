@@ -125,7 +125,8 @@ def file_parts(estimator, steps: Steps = (), name: str = "") -> tuple[dict[str, 
         fitted["classes_are_objects"] = classes.dtype.kind == "O"
         arrays["classes"] = classes.astype(str) if classes.dtype.kind == "O" else classes
     header["estimator"] = type(estimator).__name__
-    header["params"] = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+    params, at_fit = estimator.get_params(deep=False), vars(estimator).get("_at_fit", {})
+    header["params"] = {name: _plain(at_fit.get(name, value)) for name, value in params.items()}
     header["fitted"] = {name: _plain(value) for name, value in fitted.items()}
     return header, arrays
 
@@ -161,6 +162,7 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
     check_parts(header, arrays)
     estimator = by_name[header["estimator"]]()
     estimator.set_params(**{name: _object(value) for name, value in header["params"].items() if value != UNSAVED})
+    estimator._at_fit = {name: getattr(estimator, name) for name in estimator._decisive}
     model = KernelExpansion.from_file_parts(header, arrays)
     fitted = dict(header["fitted"])
     if "classes" in arrays:
