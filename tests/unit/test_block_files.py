@@ -87,6 +87,8 @@ def nulls(n, at):
         ({"columns": ["a", "label"], "label": "label"}, "columns must name features, each once, without"),
         ({"columns": []}, "columns must name features"),
         ({"columns": ["a"], "weight": "weight"}, "weight='weight' goes with a label"),
+        ({"label": "label", "weight": "label"}, "label and weight must be two columns, found 'label' for both"),
+        ({"label": "weight", "weight": "label"}, "weights must be numbers, found string in 'label'"),
     ],
     ids=str,
 )
@@ -117,6 +119,13 @@ def test_files_that_do_not_belong_together_are_named(tmp_path):
     write(table_of().drop_columns(["b"]), tmp_path / "2.parquet")
     with pytest.raises(ValueError, match=r"block 4 \(.*2\.parquet, row group 0\).*'b' is missing"):
         Blocks.from_parquet(tmp_path, label="label")
+    table = table_of()
+    write(table.append_column("a", table["a"]), tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match=r"block 4 \(.*2\.parquet, row group 0\).*'a' is there twice"):
+        Blocks.from_parquet(tmp_path, label="label")
+    with pytest.raises(ValueError, match=r"the parts hold no rows: .*none\.parquet"):
+        Blocks.from_parquet(write(table[:0], tmp_path / "none.parquet"), label="label")
+    (tmp_path / "none.parquet").unlink()
     (tmp_path / "2.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(ValueError, match=r"2\.parquet: cannot be read as Parquet"):
         Blocks.from_parquet(tmp_path, label="label")

@@ -5,6 +5,7 @@ import time
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -172,6 +173,16 @@ BAD = {
     "no rows": ([np.zeros((0, 3))], ValueError, "must have rows, found 1 blocks without any"),
     "no blocks": ([], ValueError, "must have rows"),
     "no columns": ([np.zeros((3, 0))], ValueError, "block 0 has no columns"),
+    "a mask": (
+        [*GOOD, np.ma.masked_equal(GOOD[0], GOOD[0][4, 1])],
+        ValueError,
+        "block 9: contains a masked .*row 4, column 1",
+    ),
+    "frames": (
+        [pd.DataFrame(GOOD[0]), pd.DataFrame(GOOD[1])[[2, 1, 0]]],
+        ValueError,
+        r"block 1 has the columns \['2', '1'",
+    ),
 }
 
 
@@ -190,6 +201,21 @@ def test_blocks_and_columns_have_the_names_they_are_given():
         Blocks(NAN_IN_7, names=files, columns=["age", "size", "mass"])
     with pytest.raises(ValueError, match="names must have an entry for each of the 9 blocks"):
         Blocks(GOOD, names=files[:3])
+    with pytest.raises(ValueError, match="columns must have a name for each feature, found 2 for the 3 of block 0"):
+        Blocks(GOOD, columns=["age", "size"])
+    frame = pd.DataFrame(GOOD[0], columns=list("abc"))
+    with pytest.raises(ValueError, match=r"block 1 has the columns \['c', .*expected are \['a', 'b', 'c'\]"):
+        Blocks([lambda: frame, lambda: frame[["c", "b", "a"]]], columns=list("abc"))
+    assert Blocks([frame, lambda: frame]).n_rows == 20
+
+
+@pytest.mark.parametrize("n_rows", [[10, -1], [10, 1.5], [10, "10"], [10, True], 10, [10]], ids=str)
+def test_sizes_that_are_none(n_rows):
+    """A size below 0 took rows off."""
+    with pytest.raises(ValueError, match="n_rows must"):
+        Blocks([lambda: GOOD[0], lambda: GOOD[1]], n_rows=n_rows)
+    with pytest.raises(ValueError, match="cache_bytes must be a number of bytes, found 'all'"):
+        Blocks(GOOD, cache_bytes="all")
 
 
 def test_a_block_that_changes_is_found_out():
@@ -211,6 +237,8 @@ def test_a_function_that_fails_names_its_block():
     with pytest.raises(RuntimeError, match=r"block 1 \(b\.npy\) could not be made: .*No such file") as caught:
         Blocks([lambda: some_rows(), lambda: np.load("/nowhere/b.npy")], names=["a.npy", "b.npy"])
     assert isinstance(caught.value.__cause__, FileNotFoundError)
+    with pytest.raises(RuntimeError, match="block 0 could not be made: StopIteration"):
+        Blocks([lambda: next(iter(()))])
 
 
 def test_estimators_check_labels_and_features():

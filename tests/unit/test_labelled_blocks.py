@@ -81,6 +81,7 @@ BAD = {
     "kind": ((X[:10], Y[:10].astype(str)), r"block 2 \(c\) has other labels .* of <U21, expected is \(10,\) of int64"),
     "columns": ((X[:10], np.eye(10)), r"block 2 \(c\) has other labels .*\(10, 10\) of float64, expected is \(10,\)"),
     "objects": ((X[:10], [None] * 10), r"block 2 \(c\) has labels of dtype object, accepted are numbers or strings"),
+    "a mask": ((X[:10], np.ma.masked_equal(Y[:10], Y[3])), r"block 2 \(c\) has labels that are masked: .*row"),
     "rows": ((X[:10, :2], Y[:10]), r"block 2 \(c\) has another columns"),
     "fails": (lambda: {}["x"], r"block 2 \(c\) could not be made: 'x'"),
 }

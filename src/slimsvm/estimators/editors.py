@@ -18,7 +18,6 @@ from slimsvm.estimators._shared.input_checks import (
     check_at_least,
     check_classes,
     check_finite,
-    check_mask,
     check_numbers,
     check_option,
     checked_target,
@@ -26,7 +25,7 @@ from slimsvm.estimators._shared.input_checks import (
     naming_rows_of,
 )
 from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
-from slimsvm.rows import as_csr, is_sparse
+from slimsvm.rows import as_csr, check_mask, is_sparse
 from slimsvm.sparse_parts import check_sparse
 
 Array = np.ndarray

@@ -339,6 +339,14 @@ def look_at_map(X: np.ndarray) -> None:
         )
 
 
+def check_mask(X: Any, name: str = "X") -> None:
+    """Refuse a masked array in which an entry is masked: its values would be taken for numbers."""
+    if isinstance(X, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(X)).any():
+        row, *column = np.argwhere(mask)[0].tolist()
+        where = f"row {row}" + "".join(f", column {each}" for each in column)
+        raise ValueError(f"{name} contains a masked entry at {where}; only finite numbers are accepted")
+
+
 def as_rows(X: Any) -> Rows:
     """Return the rows of a data matrix.
 
@@ -359,7 +367,7 @@ def as_rows(X: Any) -> Rows:
     TypeError
         Values are not real numbers.
     ValueError
-        Not two-dimensional.
+        Not two-dimensional, or an entry is masked.
 
     Examples
     --------
@@ -379,6 +387,7 @@ def as_rows(X: Any) -> Rows:
         X = np.asanyarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, features), got {X.ndim}")
+    check_mask(X)
     if X.dtype.kind not in "buif":
         raise TypeError(f"X must hold real numbers, got dtype {X.dtype}")
     return SparseRows(as_csr(X)) if sparse else DenseRows(X)

@@ -114,16 +114,21 @@ def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | Non
     names = [name for name in schema.names if name not in (*targets, *_names_in(index))] if columns is None else columns
     names = list(names)
     _check_names(schema, names, targets)
+    if weight is not None and not _is_number(schema.field(weight).type):
+        raise ValueError(f"weights must be numbers, found {schema.field(weight).type} in {weight!r}")
     kinds = _kinds(schema, names)
     for i, part in enumerate(parts):
         for name in [*names, *targets]:
-            found = part.schema.field(name).type if name in part.schema.names else "missing"
+            count = part.schema.names.count(name)
+            found = part.schema.field(name).type if count == 1 else "there twice" if count else "missing"
             if found != schema.field(name).type:
                 raise ValueError(
                     f"block {i} ({part.name}) has other columns than the first: {name!r} is {found}, expected is "
                     f"{schema.field(name).type}"
                 )
     n_rows = [part.n_rows for part in parts]
+    if not any(n_rows):
+        raise ValueError(f"the parts hold no rows: {', '.join(part.name for part in parts[:3])}")
     firsts = np.concatenate([[0], np.cumsum(n_rows)]).tolist()
     makers = [partial(_features, part, first, names, np.result_type(*kinds)) for part, first in zip(parts, firsts)]
     labels, weights = _targets(parts, firsts, label, weight)
@@ -142,6 +147,8 @@ def _check_names(schema: Any, names: list[str], targets: list[str]) -> None:
             there = "there are several" if name in schema.names else f"there are {schema.names}"
             raise ValueError(f"there is no column {name!r}: {there}")
     both = [name for name in targets if name in names]
+    if len(set(targets)) < len(targets):
+        raise ValueError(f"label and weight must be two columns, found {targets[0]!r} for both")
     if both or not names or len(set(names)) < len(names):
         raise ValueError(f"columns must name features, each once, without {targets}; found {names}")
 

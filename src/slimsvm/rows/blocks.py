@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -111,9 +112,12 @@ class Blocks(Rows):
         cache_bytes: int = CACHE_BYTES,
     ):
         blocks = list(blocks)
+        _check_cache(cache_bytes)
+        self._columns_of_frames: list[str] | None = None if columns is None else list(columns)
         self.files = tuple(dict.fromkeys(file for source in blocks for file in files_of(source)))
         self._sources = [source if callable(source) else self._held(source, i) for i, source in enumerate(blocks)]
         _check_entries("n_rows", n_rows, len(self._sources))
+        _check_sizes(n_rows)
         _check_entries("names", names, len(self._sources))
         self._names = names
         self.feature_names = None if columns is None else list(columns)
@@ -367,6 +371,7 @@ class Blocks(Rows):
 
     def _held(self, source: Any, i: int) -> Rows:
         """Return the given block i, as rows."""
+        self._check_columns(source, f"block {i}")
         try:
             return as_rows(source)
         except (TypeError, ValueError) as error:
@@ -401,16 +406,31 @@ class Blocks(Rows):
 
     def _found(self, made: Any, where: str) -> Rows:
         """Return the result of a function, as rows."""
+        self._check_columns(made, where)
         try:
             return as_rows(made if is_sparse(made) else np.asanyarray(made))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{where}: {str(error).removeprefix('X ')}") from None
+
+    def _check_columns(self, block: Any, where: str) -> None:
+        """Refuse a data frame that has not the columns of those before it, or not in their order."""
+        if not hasattr(block, "columns"):
+            return
+        found = [str(name) for name in block.columns]
+        self._columns_of_frames = expected = self._columns_of_frames or found
+        if found != expected:
+            raise ValueError(f"{where} has the columns {found}, expected are {expected}, in this order")
 
     def _check_like_others(self, block: Rows, where: str) -> None:
         """Refuse a block that differs from the first one with rows in columns, dtype or form."""
         if self._like is None:
             if block.n_features == 0:
                 raise ValueError(f"{where} has no columns")
+            if self.feature_names is not None and len(self.feature_names) != block.n_features:
+                raise ValueError(
+                    f"columns must have a name for each feature, found {len(self.feature_names)} for the "
+                    f"{block.n_features} of {where}"
+                )
             self._like = as_rows(block.slice(0, 0, block.dtype))
         like = self._like
         for what, found, expected in (
@@ -425,8 +445,19 @@ class Blocks(Rows):
 
 
 def _check_entries(what: str, given: Sequence[Any] | None, n_blocks: int) -> None:
-    if given is not None and len(given) != n_blocks:
-        raise ValueError(f"{what} must have an entry for each of the {n_blocks} blocks, found {len(given)}")
+    if given is not None and np.size(given) != n_blocks:
+        raise ValueError(f"{what} must have an entry for each of the {n_blocks} blocks, found {np.size(given)}")
+
+
+def _check_sizes(n_rows: Sequence[Any] | None) -> None:
+    for i, n in enumerate(() if n_rows is None else n_rows):
+        if isinstance(n, bool) or not isinstance(n, Integral) or n < 0:
+            raise ValueError(f"n_rows must be whole numbers >= 0, found {n!r} for block {i}")
+
+
+def _check_cache(cache_bytes: Any) -> None:
+    if isinstance(cache_bytes, bool) or not isinstance(cache_bytes, Real):
+        raise ValueError(f"cache_bytes must be a number of bytes, found {cache_bytes!r}")
 
 
 def _arrow() -> Any:

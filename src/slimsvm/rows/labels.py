@@ -54,7 +54,7 @@ def made_by(source: Callable[[], Any], where: str) -> Any:
         raise
     except Exception as error:
         kind = ValueError if isinstance(error, ValueError) else RuntimeError
-        raise kind(f"{where} could not be made: {error}") from error
+        raise kind(f"{where} could not be made: {str(error) or type(error).__name__}") from error
 
 
 def read_labels(sources: Sequence[Any], names: Sequence[str] | None) -> Labelled:
@@ -107,7 +107,9 @@ def _rows_of(source: Callable[[], Any]) -> Any:
 
 def _checked(values: Any, n: int, what: str, where: str, others: list[np.ndarray]) -> np.ndarray:
     """Return the labels or weights of a block's n rows."""
-    missing, values = first_missing(values), np.asarray(values)
+    missing, is_masked, values = first_missing(values), isinstance(values, np.ma.MaskedArray), np.asarray(values)
+    if missing is not None and is_masked:
+        raise ValueError(f"{where} has {what} that are masked: the one of its row {missing[0]} is missing")
     if values.dtype.kind == "O" and all(isinstance(value, str) for value in values.ravel()):
         values = values.astype(str)
     if values.shape[:1] != (n,):

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from slimsvm import solvers
 from slimsvm.kernels import CallableKernel, Kernel
 from slimsvm.kernels.user_kernels import CallableValues
-from slimsvm.rows import FLOATS, Rows, find_not_finite, first_missing, is_sparse
+from slimsvm.rows import FLOATS, Rows, check_mask, find_not_finite, first_missing, is_sparse
 from slimsvm.sparse_parts import check_sparse
 from slimsvm.tasks import LOSSES_OF_LOG_ODDS
 
@@ -277,14 +277,6 @@ def check_classes(y: Any) -> None:
             "strings, or an array of numbers or truth values: y.astype(int), or y.astype(bool)"
         )
     check_classification_targets(y)
-
-
-def check_mask(X: Any, name: str = "X") -> None:
-    """Refuse a masked array in which an entry is masked: its values would be taken for numbers."""
-    if isinstance(X, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(X)).any():
-        row, *column = np.argwhere(mask)[0].tolist()
-        where = f"row {row}" + "".join(f", column {each}" for each in column)
-        raise ValueError(f"{name} contains a masked entry at {where}; only finite numbers are accepted")
 
 
 def found_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -47,7 +47,6 @@ from slimsvm.estimators._shared.input_checks import (
     check_cap,
     check_finite,
     check_limit,
-    check_mask,
     check_numbers,
     check_option,
     check_positive,
@@ -70,7 +69,7 @@ from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit, timed
 from slimsvm.parts.solver import Solver, reading
 from slimsvm.parts.values_of_C import VALUES_OF_C
-from slimsvm.rows import ChosenRows, Rows, as_rows, files_of
+from slimsvm.rows import ChosenRows, Rows, as_rows, check_mask, files_of
 from slimsvm.rows.columns import Columns
 from slimsvm.size_search.compact import Compact, CompactState
 from slimsvm.size_search.reduced_models import exact_solver
