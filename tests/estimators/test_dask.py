@@ -170,6 +170,8 @@ def test_scores_of_many_classes(client, data):
         ("dtype", r"partition 2 has 4 columns of float64, expected are 4 of float32"),
         ("nan", r"X contains NaN at row 2103, column 1, which is row 103 of partition 2"),
         ("text", r"found dtype <U1 in partition 0"),
+        ("mask", "partition 1 has a masked entry in its row 4; only finite"),
+        ("no columns", "X must have columns, found none in partition 0"),
         ("sparse", r"partition 1 is sparse \(csr_array\), only dense arrays are accepted"),
     ],
 )
@@ -182,6 +184,10 @@ def test_what_is_wrong_with_a_partition_is_named(change, message, client, data):
         parts[2] = parts[2].astype(np.float64)
     elif change == "nan":
         parts[2][103, 1] = np.nan
+    elif change == "mask":
+        parts[1] = np.ma.masked_equal(parts[1], parts[1][4, 2])
+    elif change == "no columns":
+        parts = [part[:, :0] for part in parts]
     elif change == "sparse":
         parts[1] = sp.csr_array(parts[1])
     else:
@@ -216,9 +222,11 @@ def test_what_is_wrong_with_a_dataframe_is_named(change, message, client, data):
         SVC(**SETTINGS).fit(frame_of([frame[:1500], change(frame[1500:])]), y)
 
 
-def test_columns_of_types_that_know_what_is_missing(client, data):
-    frame, y = pd.DataFrame(data[0], columns=list("abcd")), data[1]
-    parts = [frame[:1500].astype("Float32"), frame[1500:].astype("Float32")]
+@pytest.mark.parametrize("dtype", ["Float32", "Float64"])
+def test_columns_of_types_that_know_what_is_missing(dtype, client, data):
+    """NumPy's float64 is equal to None."""
+    frame, y = pd.DataFrame(data[0], columns=list("abcd")).astype(dtype.lower()), data[1]
+    parts = [frame[:1500].astype(dtype), frame[1500:].astype(dtype)]
     assert bits(fitted(SVC, frame_of(parts), y)) == bits(fitted(slimsvm.SVC, frame, y))
     parts[1].iloc[7, 2] = pd.NA
     with pytest.raises(ValueError, match=r"NaN at row 1507, column 'c', which is row 7 of partition 1"):
@@ -262,11 +270,12 @@ def test_labels_that_only_the_last_partition_has(client, data):
         ),
         ([0.5, np.nan] * 500, r"y contains NaN at row 2001, which is row 1 of partition 2"),
         ([0, 1] * 400, "inconsistent numbers of samples"),
+        (np.ma.masked_equal([0, 1, 2, 1] * 250, 2), "y is masked at row 2002, which is row 2 of partition 2"),
     ],
 )
 def test_what_is_wrong_with_labels_is_named(last, message, client, data):
     first = [da.from_array(np.arange(1000) % 2, chunks=1000)] * 2
-    delayed = da.from_delayed(dask.delayed(np.array)(last), (len(last),), np.int64)
+    delayed = da.from_delayed(dask.delayed(np.asanyarray)(last), (len(last),), np.int64)
     with pytest.raises(ValueError, match=message):
         SVC(**SETTINGS).fit(dask_array(data[0], 3), da.concatenate([*first, delayed]))
 
@@ -296,8 +305,14 @@ def test_what_cannot_be_done_is_said_before_any_work(client, data):
         SVC(max_basis=5).fit(X, y)
     with pytest.raises(ValueError, match="sample_weight must be > 0"):
         SVC(max_basis=5).fit(lazy, y, np.zeros(N))
+    with pytest.raises(ValueError, match="sample_weight must be numbers, found <U1"):
+        SVC(max_basis=5).fit(lazy, y, np.full(N, "x"))
     with pytest.raises(ValueError, match="must have rows"):
         SVC(max_basis=5).fit(lazy[:0], y[:0])
+    with pytest.raises(ValueError, match="X must have two dimensions"):
+        SVC(max_basis=5).fit(dd.from_pandas(pd.Series(X[:, 0]), npartitions=2), y)
+    with pytest.raises(ValueError, match=r"client must be a distributed\.Client or None, found 5"):
+        SVC(max_basis=5, client=5).fit(lazy, y)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from slimsvm.rows import find_not_finite, is_sparse, say_not_finite
+from slimsvm.rows import find_not_finite, first_missing, is_sparse, say_not_finite
 
 
 def client_of(given: Any) -> Any:
@@ -27,12 +27,14 @@ def client_of(given: Any) -> Any:
     ImportError
         There is no dask.distributed.
     ValueError
-        None was given, and none is connected.
+        None was given, and none is connected; or what was given is no client.
     """
     try:
         from distributed import get_client
     except ImportError as error:
         raise ImportError("slimsvm.dask needs Dask: pip install 'slimsvm[dask]'") from error
+    if given is not None and not hasattr(given, "submit"):
+        raise ValueError(f"client must be a distributed.Client or None, found {given!r}")
     if given is not None:
         return given
     try:
@@ -178,6 +180,8 @@ class Look:
         A column that holds no numbers, and its type.
     sparse : str or None
         The type of a sparse matrix.
+    masked : int or None
+        The row of the first masked entry.
     """
 
     shape: tuple[int, ...]
@@ -186,6 +190,7 @@ class Look:
     names: list[str] | None = None
     text: tuple[str, str] | None = None
     sparse: str | None = None
+    masked: int | None = None
 
 
 def partitions_of(X: Any, cluster: Cluster) -> Partitions:
@@ -207,12 +212,13 @@ def partitions_of(X: Any, cluster: Cluster) -> Partitions:
 
 def _computed(X: Any, cluster: Cluster) -> tuple[list[Any], list[str] | None]:
     """Return futures of the partitions, one after another, and the names of a dataframe's columns."""
-    if hasattr(X, "to_delayed") and hasattr(X, "columns"):
-        return cluster.compute(list(X.to_delayed())), [str(name) for name in X.columns]
-    if not hasattr(X, "chunks") or not hasattr(X, "to_delayed"):
+    is_frame = hasattr(X, "to_delayed") and hasattr(X, "columns")
+    if not is_frame and not (hasattr(X, "chunks") and hasattr(X, "to_delayed")):
         raise TypeError(f"X must be a dask array or dataframe, found {type(X).__name__}; slimsvm.SVC takes others")
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, features), found {X.ndim}")
+    if is_frame:
+        return cluster.compute(list(X.to_delayed())), [str(name) for name in X.columns]
     if np.isnan(X.shape).any():
         unknown = int(np.flatnonzero(np.isnan(X.chunks[0]))[0]) if np.isnan(X.chunks[0]).any() else 0
         raise ValueError(f"X has chunks of unknown size, the first is chunk {unknown}: call X.compute_chunk_sizes()")
@@ -231,6 +237,10 @@ def _check_kind(i: int, look: Look, names: list[str] | None) -> None:
         )
     if len(look.shape) != 2:
         raise ValueError(f"partition {i} has {len(look.shape)} dimensions, accepted are two (rows, features)")
+    if look.masked is not None:
+        raise ValueError(f"partition {i} has a masked entry in its row {look.masked}; only finite numbers are accepted")
+    if look.shape[0] and not look.shape[1]:
+        raise ValueError(f"X must have columns, found none in partition {i}")
     if look.text is not None:
         raise TypeError(f"X must hold real numbers, found {look.text[1]} in column {look.text[0]!r} of partition {i}")
     if look.shape[0] and look.dtype.kind not in "buif":
@@ -268,14 +278,21 @@ def _look(part: Any, names: list[str] | None) -> Look:
     if is_sparse(part):
         return Look(part.shape, part.dtype, sparse=type(part).__name__)
     part = np.asanyarray(part)
-    has_numbers = part.ndim == 2 and part.dtype.kind in "buif"
-    return Look(part.shape, part.dtype, find_not_finite(part) if has_numbers else None)
+    has_numbers = part.ndim == 2 and part.shape[1] > 0 and part.dtype.kind in "buif"
+    bad = find_not_finite(part) if has_numbers else None
+    return Look(part.shape, part.dtype, bad, masked=_first_masked(part))
+
+
+def _first_masked(values: Any) -> int | None:
+    """Return the row of the first masked entry, None without one."""
+    missing = first_missing(values) if isinstance(values, np.ma.MaskedArray) else None
+    return None if missing is None else missing[0]
 
 
 def _values_of(frame: Any) -> np.ndarray:
     """Return columns as one array of their common type; missing values are NaN."""
     types = [_number_type(dtype) for dtype in frame.dtypes]
-    if all(isinstance(dtype, np.dtype) for dtype in frame.dtypes) or None in types:
+    if all(isinstance(dtype, np.dtype) for dtype in frame.dtypes) or any(kind is None for kind in types):
         return np.asarray(frame)
     has_gaps = bool(frame.isna().to_numpy().any())
     common = np.result_type(*types, np.float32) if has_gaps else np.result_type(*types)
@@ -329,6 +346,8 @@ def _check_parts(name: str, parts: list[np.ndarray]) -> None:
                 f"{name} has values of {part.dtype} in partition {i}, expected are such as the {parts[first].dtype} of "
                 f"partition {first}"
             )
+        if (row := _first_masked(part)) is not None:
+            raise ValueError(f"{name} is masked at row {start + row}, which is row {row} of partition {i}")
         bad = find_not_finite(part.reshape(len(part), -1))
         if bad is not None:
             row, _, value = bad
@@ -342,7 +361,7 @@ def _check_parts(name: str, parts: list[np.ndarray]) -> None:
 
 def _coded(part: Any) -> tuple[np.ndarray | None, np.ndarray]:
     """Return a column's distinct objects (strings) and each row's index in them, or None and the values of numbers."""
-    values = np.asarray(part)
+    values = np.asanyarray(part) if isinstance(part, np.ma.MaskedArray) else np.asarray(part)
     if values.dtype.kind != "O" or values.ndim != 1:
         return None, values
     import pandas

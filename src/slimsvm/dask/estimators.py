@@ -83,6 +83,8 @@ class DaskEstimator:
         cluster = Cluster(client_of(self.client))
         rows = DaskRows(X, cluster, self._task_sizes)
         weights = vector_of("sample_weight", sample_weight, cluster)
+        if weights is not None and np.asarray(weights).dtype.kind not in "buif":
+            raise ValueError(f"sample_weight must be numbers, found {np.asarray(weights).dtype}")
         if weights is not None and not (np.asarray(weights) > 0).all():
             raise ValueError("sample_weight must be > 0 in every row: leave rows of weight 0 out of the collection")
         local = copy(self._local)  # a fit that fails changes nothing
