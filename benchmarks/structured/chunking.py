@@ -81,6 +81,22 @@ def chunks(tags: Iterable[str]) -> set[Chunk]:
     return found
 
 
+def with_ends(tags: Array, offsets: Array) -> Array:
+    """IOB tags of sentences as IOBES tags: the last token of a chunk has E, the only one S.
+
+    A chain then has transitions of its own for the ends of chunks.
+    """
+    after = np.append(tags[1:], OUTSIDE)
+    after[offsets[1:] - 1] = OUTSIDE
+    return np.array([tag if tag == OUTSIDE or then == f"I{tag[1:]}" else {"B": "S", "I": "E"}[tag[0]] + tag[1:]
+                     for tag, then in zip(tags.tolist(), after.tolist())])  # fmt: skip
+
+
+def without_ends(tags: Array) -> Array:
+    """IOBES tags as IOB tags."""
+    return np.array([{"S": "B", "E": "I"}.get(tag[0], tag[0]) + tag[1:] for tag in tags.tolist()])
+
+
 def chunk_f1(predicted: Array, truth: Array, offsets: Array) -> float:
     """F1 of the chunks that are right in place and kind; 0 where there are none in either."""
     right, n_predicted, n_true = 0, 0, 0

@@ -8,7 +8,15 @@ import pytest
 
 from benchmarks.command_line import main
 from benchmarks.structured import command, experiments
-from benchmarks.structured.chunking import FeatureTable, chunk_f1, chunks, token_features, word_shape
+from benchmarks.structured.chunking import (
+    FeatureTable,
+    chunk_f1,
+    chunks,
+    token_features,
+    with_ends,
+    without_ends,
+    word_shape,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +45,15 @@ def test_chunk_f1_by_hand():
     assert chunk_f1(np.full(6, "O"), np.full(6, "O"), offsets) == 0.0
     # A chunk does not run over the end of a sentence.
     assert chunk_f1(np.full(2, "I-NP"), np.array(["I-NP", "B-NP"]), np.array([0, 1, 2])) == 1.0
+
+
+def test_tags_with_ends():
+    tags = np.array(["B-NP", "I-NP", "B-NP", "O", "B-VP", "B-NP", "I-NP", "I-NP"])
+    ends = with_ends(tags, np.array([0, 5, 8]))
+    assert ends.tolist() == ["B-NP", "E-NP", "S-NP", "O", "S-VP", "B-NP", "I-NP", "E-NP"]
+    np.testing.assert_array_equal(without_ends(ends), tags)
+    # A chunk ends with its sentence.
+    assert with_ends(np.array(["B-NP", "I-NP"]), np.array([0, 1, 2])).tolist() == ["S-NP", "E-NP"]
 
 
 def test_features_of_a_token():
