@@ -16,7 +16,7 @@ EDITABLE := $(PIP_INSTALL) --no-build-isolation --config-settings library=apart 
 # Without bytecode beside them every process of the tests would compile each module that it imports, 4 seconds, again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup library runtime wasm fuzz-runtime format lint test test-web test-all test-oldest demo docs check-warnings check-address check-threads wheels check-core clean
+.PHONY: setup library runtime wasm fuzz-runtime format lint test test-web test-all test-oldest demo docs check-warnings check-address check-threads wheel wheels check-core clean
 
 setup: library runtime
 
@@ -159,10 +159,10 @@ fuzz-runtime: library
 
 ZIG := $(PIP_INSTALL) '$(ZIG_VERSIONS)' auditwheel
 
-# A wheel for every platform, in dist/.
-wheels: $(STAMP) wasm
+# A wheel for this machine's platform, or for every platform, in dist/.
+wheel wheels: $(STAMP) wasm
 	$(ZIG)
-	$(BIN)/python build_backend/platforms.py wheels
+	$(BIN)/python build_backend/platforms.py $@
 
 # core/tests/run.c on every platform that this machine can imitate, and tests of Python as on an old processor.
 check-core: library

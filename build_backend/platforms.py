@@ -1,6 +1,7 @@
 """Wheels for every platform, and the core's own tests on those that this machine can imitate; all compiled by zig.
 
-`make wheels` and `make check-core` call this file as a program, in an environment that has the tools:
+`make wheel`, `make wheels` and `make check-core` call this file as a program, in an environment that has the tools:
+    python build_backend/platforms.py wheel      a wheel for this machine's platform into dist/
     python build_backend/platforms.py wheels     wheels of all platforms into dist/
     python build_backend/platforms.py check      builds core/tests/run.c for each platform and runs it where that works
 """
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,9 +64,20 @@ PLATFORMS = [
 ]
 
 
-def wheels() -> None:
+def this_platform() -> Platform:
+    """The platform whose wheels this machine's Python installs."""
+    from packaging.tags import platform_tags
+
+    installed = set(platform_tags())
+    found = [platform for platform in PLATFORMS if platform.tag in installed]
+    if not found:
+        raise SystemExit("there are no wheels for this platform: pip install . compiles slimsvm")
+    return found[0]
+
+
+def wheels(platforms: Sequence[Platform] = PLATFORMS) -> None:
     """Build a wheel for each platform."""
-    for platform in PLATFORMS:
+    for platform in platforms:
         settings = {f"cmake.define.{name}": value for name, value in platform.definitions().items()}
         settings |= {"wheel.tags": f"py3-none-{platform.tag}", "install.strip": "false"}
         wheel = ROOT / "dist" / build_wheel(str(ROOT / "dist"), settings)
@@ -113,7 +126,7 @@ def check() -> None:
 
 
 if __name__ == "__main__":
-    commands = {"wheels": wheels, "check": check}
+    commands = {"wheel": lambda: wheels([this_platform()]), "wheels": wheels, "check": check}
     if len(sys.argv) != 2 or sys.argv[1] not in commands:
         raise SystemExit(__doc__)
     commands[sys.argv[1]]()
