@@ -29,10 +29,7 @@ bool is_sound(const struct slimsvm_descent& descent, const struct slimsvm_rows& 
 bool is_sound(const struct slimsvm_row_loss& loss, const struct slimsvm_descent& descent,
               const struct slimsvm_rows& rows) {
     if (loss.n != rows.n || loss.n_outputs != descent.m) return false;
-    if (loss.code == SLIMSVM_SOFTMAX) return loss.classes && loss.n_classes == descent.m;
-    if (loss.code != SLIMSVM_MULTICLASS) return has_labels(loss, rows.n, descent.m);
-    return loss.classes && loss.n_classes == descent.m && loss.cost && holds(loss.n_cost, descent.m, descent.m) &&
-           loss.n_cost == descent.m * descent.m;
+    return has_labels(loss, rows.n, descent.m) || has_classes(loss, descent.m);
 }
 
 // Sequences end behind the places that belong to them, and fit in a tile.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gradients/tile.h"
-#include "losses/multiclass.h"
+#include "losses/class_losses.h"
 #include "losses/score_losses.h"
 #include "structured/chain.h"
 
@@ -45,60 +45,29 @@ inline int64_t score_losses(const Loss& loss, const Label* labels, const double*
     return count;
 }
 
-// The same for Crammer and Singer's loss.
-template <class T>
-inline int64_t class_losses(const struct slimsvm_row_loss& loss, int64_t n, int64_t m, int64_t outputs,
-                            const Tile<T>& tile, LossTotals& totals) {
+// The same for a loss of a class and the scores of all classes.
+template <class T, class Loss>
+inline int64_t class_losses(const Loss& loss, int64_t n, int64_t m, int64_t outputs, const Tile<T>& tile,
+                            LossTotals& totals) {
     int64_t count = 0;
     for (int64_t i = 0; i < n; ++i) {
-        const int64_t label = loss.classes[tile.chosen[i]];
-        const double weight = loss.weights[tile.chosen[i]];
-        const T* scores = tile.scores + i * outputs;
-        const auto score = [&](int64_t c) { return double(scores[c]); };
-        const BestClass<double> best = augmented_class<double>(loss.cost + label * m, m, score);
-        T* r = tile.r + i * m;
-        for (int64_t c = 0; c < m; ++c) r[c] = T(0);
-        if (best_class<double>(m, score).label != label) totals.wrong += weight;
-        if (best.label == label) continue;
-        r[best.label] = T(weight);
-        r[label] = T(-weight);
-        totals.loss += weight * (best.value - double(scores[label]));
+        const int64_t row = tile.chosen[i];
+        const double weight = loss.weights[row];
+        const RowGradient found = loss.gradient(row, tile.scores + i * outputs, tile.r + i * m);
+        if (found.is_wrong) totals.wrong += weight;
+        if (!found.is_active) continue;
+        totals.loss += weight * found.loss;
         tile.active[count++] = i;
     }
     return count;
 }
 
-// The same for the logistic loss of several classes.
-template <class T>
-inline int64_t softmax_losses(const struct slimsvm_row_loss& loss, int64_t n, int64_t m, int64_t outputs,
-                              const Tile<T>& tile, LossTotals& totals) {
-    for (int64_t i = 0; i < n; ++i) {
-        const int64_t label = loss.classes[tile.chosen[i]];
-        const double weight = loss.weights[tile.chosen[i]];
-        const T* scores = tile.scores + i * outputs;
-        const BestClass<double> best = best_class<double>(m, [&](int64_t c) { return double(scores[c]); });
-        T* r = tile.r + i * m;
-        double total = 0.0;
-        for (int64_t c = 0; c < m; ++c) {
-            const double part = soft_share(double(scores[c]) - best.value);
-            r[c] = T(part);
-            total += part;
-        }
-        for (int64_t c = 0; c < m; ++c) r[c] = T(weight * double(r[c]) / total);
-        r[label] -= T(weight);
-        totals.loss += weight * (best.value + log(total) - double(scores[label]));
-        totals.wrong += best.label == label ? 0.0 : weight;
-        tile.active[i] = i;
-    }
-    return n;
-}
-
 template <class T>
 inline int64_t row_losses(const struct slimsvm_row_loss& loss, int64_t n, int64_t m, int64_t outputs,
                           const Tile<T>& tile, LossTotals& totals) {
-    if (loss.code == SLIMSVM_MULTICLASS) return class_losses(loss, n, m, outputs, tile, totals);
-    if (loss.code == SLIMSVM_SOFTMAX) return softmax_losses(loss, n, m, outputs, tile, totals);
     int64_t count = 0;
+    with_class_loss(loss,
+                    [&](const auto& of_classes) { count = class_losses(of_classes, n, m, outputs, tile, totals); });
     with_score_loss(loss, [&](const auto& of_score, const auto* labels) {
         count = score_losses(of_score, labels, loss.weights, n, m, outputs, tile, totals);
     });

@@ -1,6 +1,6 @@
 // Passes over the losses of rows: loss-augmented argmax, losses along a line, smoothed losses.
+#include "losses/class_losses.h"
 #include "losses/hinge.h"
-#include "losses/multiclass.h"
 #include "losses/score_losses.h"
 #include "support/call.h"
 #include "threads/share.h"
@@ -23,25 +23,6 @@ struct Tiles {
           count(divide_up(n_rows, rows)) {}
     int64_t first(int64_t tile) const { return tile * rows; }
     int64_t last(int64_t tile) const { return least(n, (tile + 1) * rows); }
-};
-
-// Sums over the rows of a tile.
-struct AlongSums {
-    double loss, gain;  // gain: the weighted coefficients times direction, minus which is the slope
-};
-struct SmoothSums {
-    double loss, value, dual, rest;
-};
-
-struct Line {
-    const double *base, *direction, *base_plain, *direction_plain;
-    double step;
-};
-
-struct SmoothPlaces {
-    const double* scores;
-    double tau;
-    double *residual, *curvature, *share;
 };
 
 // Labels of a block of rows as doubles: f(i, labels from i on), vectors of them and single ones. Whole numbers are
@@ -109,133 +90,6 @@ struct OneScore {
             rest.add(choose(is_positive, V{}, constant));
         });
         return {total_loss.value(), value.value(), dual.value(), rest.value()};
-    }
-};
-
-// The soft argmax of rows of k classes, residuals and curvatures of it; f(i, hard, soft) for every row, whose shares
-// are in their place.
-template <class Cost, class F>
-void soften(const int64_t* labels, const double* weights, int64_t k, const SmoothPlaces& places, const Cost& cost,
-            int64_t lo, int64_t hi, const F& f) {
-    constexpr int64_t ROWS = 64;
-    double hard[ROWS], soft[ROWS];
-    for (; lo < hi; lo += ROWS) {
-        const int64_t n = least(ROWS, hi - lo);
-        for (int64_t i = lo; i < lo + n; ++i) {
-            const double* row = places.scores + i * k;
-            for (int64_t c = 0; c < k; ++c) places.share[i * k + c] = cost(i, c) + row[c] - row[labels[i]];
-        }
-        soft_classes(n, k, places.tau, places.share + lo * k, hard, soft);
-        for (int64_t i = lo; i < lo + n; ++i) {
-            const double *share = places.share + i * k, weight = weights[i];
-            double *residual = places.residual + i * k, *curvature = places.curvature + i * k;
-            for (int64_t c = 0; c < k; ++c) {
-                residual[c] = -weight * share[c];
-                curvature[c] = weight * share[c] * (1.0 - share[c]) / places.tau;
-            }
-            residual[labels[i]] = weight * (1.0 - share[labels[i]]);
-            f(i, hard[i - lo], soft[i - lo]);
-        }
-    }
-}
-
-// Crammer and Singer's loss: the features' difference is phi(x) times (e_y - e_best).
-struct ClassMaximum {
-    const int64_t* labels;
-    const double *weights, *cost;
-    int64_t k;
-
-    void augment(const struct slimsvm_augment_rows_call& call) const {
-        for (int64_t i = 0; i < call.n; ++i) {
-            const double *row = call.scores + i * k, *own_cost = cost + labels[i] * k;
-            double* coef = call.coef + i * k;
-            const int64_t best = augmented_class<double>(own_cost, k, [&](int64_t c) { return row[c]; }).label;
-            call.delta[i] = own_cost[best];
-            for (int64_t c = 0; c < k; ++c) coef[c] = 0.0;
-            coef[labels[i]] = 1.0;
-            coef[best] = best == labels[i] ? 0.0 : -1.0;
-        }
-    }
-    AlongSums along(const Line& line, int64_t lo, int64_t hi) const {
-        AlongSums sums = {0.0, 0.0};
-        for (int64_t i = lo; i < hi; ++i) {
-            const double *base = line.base + i * k, *step = line.direction + i * k;
-            const int64_t label = labels[i];
-            const auto score = [&](int64_t c) { return base[c] + line.step * step[c]; };
-            const BestClass<double> best = augmented_class<double>(cost + label * k, k, score);
-            sums.loss += weights[i] * (best.value - score(label));
-            sums.gain += weights[i] * (step[label] - step[best.label]);
-        }
-        return sums;
-    }
-    SmoothSums smooth(const SmoothPlaces& places, int64_t lo, int64_t hi) const {
-        SmoothSums sums = {0.0, 0.0, 0.0, 0.0};
-        const auto cost_of = [&](int64_t i, int64_t c) { return cost[labels[i] * k + c]; };
-        soften(labels, weights, k, places, cost_of, lo, hi, [&](int64_t i, double hard, double soft) {
-            const double* share = places.share + i * k;
-            double constant = 0.0;
-            for (int64_t c = 0; c < k; ++c) constant += share[c] * cost_of(i, c);
-            sums.loss += weights[i] * hard;
-            sums.value += weights[i] * soft;
-            sums.dual += weights[i] * constant;
-        });
-        return sums;
-    }
-};
-
-// The logistic loss of several classes, log sum_c exp(s_c - s_y): Crammer and Singer's without costs, with a soft
-// maximum of temperature 1 whatever is asked for.
-struct Softmax {
-    const int64_t* labels;
-    const double* weights;
-    int64_t k;
-
-    void augment(const struct slimsvm_augment_rows_call& call) const {
-        for (int64_t i = 0; i < call.n; ++i) {
-            const double* row = call.scores + i * k;
-            double *coef = call.coef + i * k, soft;
-            const double own = row[labels[i]];
-            for (int64_t c = 0; c < k; ++c) coef[c] = row[c] - own;
-            soft_classes(1, k, 1.0, coef, &call.delta[i], &soft);
-            call.delta[i] = soft;
-            for (int64_t c = 0; c < k; ++c) {
-                call.delta[i] -= coef[c] * (row[c] - own);
-                coef[c] = -coef[c];
-            }
-            coef[labels[i]] += 1.0;
-        }
-    }
-    AlongSums along(const Line& line, int64_t lo, int64_t hi) const {
-        AlongSums sums = {0.0, 0.0};
-        for (int64_t i = lo; i < hi; ++i) {
-            const double *base = line.base + i * k, *step = line.direction + i * k;
-            const int64_t label = labels[i];
-            const auto score = [&](int64_t c) { return base[c] + line.step * step[c]; };
-            const double most = best_class<double>(k, score).value;
-            double total = 0.0, mean = 0.0;
-            for (int64_t c = 0; c < k; ++c) {
-                const double part = soft_share(score(c) - most);
-                total += part;
-                mean += part * step[c];
-            }
-            sums.loss += weights[i] * (most + log(total) - score(label));
-            sums.gain += weights[i] * (step[label] - mean / total);
-        }
-        return sums;
-    }
-    SmoothSums smooth(const SmoothPlaces& places, int64_t lo, int64_t hi) const {
-        SmoothSums sums = {0.0, 0.0, 0.0, 0.0};
-        const SmoothPlaces at_one = {places.scores, 1.0, places.residual, places.curvature, places.share};
-        const auto no_cost = [](int64_t, int64_t) { return 0.0; };
-        soften(labels, weights, k, at_one, no_cost, lo, hi, [&](int64_t i, double, double soft) {
-            const double *row = places.scores + i * k, *share = places.share + i * k;
-            double mean = 0.0;
-            for (int64_t c = 0; c < k; ++c) mean += share[c] * (row[c] - row[labels[i]]);
-            sums.loss += weights[i] * soft;
-            sums.value += weights[i] * soft;
-            sums.dual += weights[i] * (soft - mean);
-        });
-        return sums;
     }
 };
 
@@ -360,22 +214,13 @@ bool fits(const struct slimsvm_row_loss& loss, int64_t n, int64_t m, int64_t p) 
     if (loss.n != n || loss.n_outputs != m || m < 1) return false;
     if (loss.code == SLIMSVM_ORDINAL) return loss.classes && loss.n_classes == p + 1 && m == 1;
     if (p != 0) return false;
-    if (loss.code == SLIMSVM_MULTICLASS)
-        return loss.classes && loss.n_classes == m && loss.cost && holds(loss.n_cost, m, m) && loss.n_cost == m * m;
-    if (loss.code == SLIMSVM_SOFTMAX) return loss.classes && loss.n_classes == m;
-    return has_labels(loss, n, m);
-}
-
-// Whether a loss has a soft argmax over the classes of a row.
-bool has_share(const struct slimsvm_row_loss& loss) {
-    return loss.code == SLIMSVM_MULTICLASS || loss.code == SLIMSVM_SOFTMAX;
+    return has_labels(loss, n, m) || has_classes(loss, m);
 }
 
 // f(loss) for the loss of a code that `fits` knows.
 template <class F>
 SLIMSVM_INLINE void with_smooth_loss(const struct slimsvm_row_loss& loss, const F& f) {
-    if (loss.code == SLIMSVM_MULTICLASS) return f(ClassMaximum{loss.classes, loss.weights, loss.cost, loss.n_outputs});
-    if (loss.code == SLIMSVM_SOFTMAX) return f(Softmax{loss.classes, loss.weights, loss.n_outputs});
+    if (is_class_loss(loss)) return with_class_loss(loss, f);
     with_score_loss(loss, [&](const auto& of_score, const auto* labels) {
         if (loss.n_outputs == 1)
             f(OneScore{of_score, labels, loss.weights});
@@ -423,7 +268,7 @@ int32_t losses_along(struct slimsvm_losses_along_call* call) {
 
 int32_t smooth_losses(struct slimsvm_smooth_losses_call* call) {
     if (!fits(*call->loss, call->n, call->m, 0) || call->loss->code == SLIMSVM_ORDINAL || !(call->tau > 0.0) ||
-        (has_share(*call->loss) && !call->share))
+        (is_class_loss(*call->loss) && !call->share))
         return SLIMSVM_BAD_ARGUMENT;
     const Tiles tiles(call->n);
     const SmoothPlaces places = {call->scores, call->tau, call->residual, call->curvature, call->share};

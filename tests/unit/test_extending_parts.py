@@ -1,7 +1,9 @@
-"""What docs/tutorials/extending.md says of a task and of a solver, done: each is a class and a line."""
+"""What docs/tutorials/extending.md says of a task, a loss and a solver: the files are those, a class and a line do."""
 
+import re
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from slimsvm.parts.run import Fit, Run
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
 from slimsvm.tasks.task import Augmented, RowDual
+
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,21 @@ def test_a_task_of_three_methods_and_a_dual_is_solved_by_every_solver_that_can(q
     assert task.error(line, examples) == pytest.approx(task.error(reference, examples), rel=1e-4)
     with pytest.raises(ValueError, match="smooth"):
         LowRank(20).solve(problem)
+
+
+def files_that_name(pattern):
+    """The files of the core and the package whose code has the pattern, outside quotes."""
+    paths = [*(ROOT / "core").rglob("*.[ch]*"), *(ROOT / "src").rglob("*.py")]
+    found = re.compile(rf'(?<!")\b(?:{pattern})\b(?!")')
+    return {str(path.relative_to(ROOT)) for path in paths if found.search(path.read_text(encoding="utf-8"))}
+
+
+def test_the_logistic_loss_of_several_classes_is_in_the_files_that_the_page_lists_and_nowhere_else():
+    page = (ROOT / "docs/tutorials/extending.md").read_text(encoding="utf-8")
+    part = page.split("**A loss of a class and the scores of all classes**")[1].split("Learned vectors, Newton")[0]
+    listed = set(re.findall(r"^\| `([^`]+)`", part, re.MULTILINE))
+    assert len(listed) == 5
+    assert files_that_name("SLIMSVM_SOFTMAX|SOFTMAX|Softmax") == listed
 
 
 class SubgradientRun(Run):
