@@ -179,6 +179,17 @@ def test_what_has_changed_is_named(tmp_path, settings_of_estimators):
         cut.set_params(solver__max_basis=12).fit(X, y)
 
 
+def test_a_checkpoint_of_an_earlier_version_goes_on(tmp_path):
+    X, y = data_of("")
+    path = tmp_path / "run.slim"
+    cut_off(path, X, y)
+    header, arrays = modelfile.read_model(path)
+    header["halfway"] = header.pop("run_state") | {"known": "Halfway"}
+    modelfile.write_model(path, header, arrays)
+    again = slimsvm.load(path).set_params(warm_start=True).fit(X, y)
+    assert bits_of(again) == bits_of(CASES["steps of LowRank"]().fit(X, y))
+
+
 def test_a_checkpoint_is_no_larger_than_it_says(tmp_path):
     X, y = data_of("")
     n = writings(CASES["sweeps of Refine"](), X, y)
@@ -188,5 +199,5 @@ def test_a_checkpoint_is_no_larger_than_it_says(tmp_path):
             CASES["sweeps of Refine"]().set_callbacks(Checkpoint(path), Kill(at, raise_killed)).fit(X, y)
         assert 0 <= os.path.getsize(path) - bytes_of_a_row * N < 20_000
     header, arrays = modelfile.read_model(path)
-    assert header["halfway"]["known"] == "Halfway"
+    assert header["run_state"]["known"] == "RunState"
     assert max(array.size for array in arrays.values()) == N

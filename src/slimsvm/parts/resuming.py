@@ -21,8 +21,8 @@ PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
-class Halfway:
-    """The checkpoint of a run between two steps: arrays, JSON values and dicts of these, which a file can hold.
+class RunState:
+    """The state of a run between two steps: arrays, JSON values and dicts of these, which a file can hold.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ from typing import Any
 
 from slimsvm.parts.descent.vector_descent import LearnedState, Learning, VectorDescent
 from slimsvm.parts.problem import Problem, check_count, check_number
-from slimsvm.parts.resuming import Halfway
+from slimsvm.parts.resuming import RunState
 from slimsvm.parts.solver import Solver
 from slimsvm.parts.span.best_coefficients import check_finish
 
@@ -144,7 +144,7 @@ class Refine(Solver):
         self.directions = directions
         self.tol_relative = tol_relative
 
-    def start(self, problem: Problem, state: LearnedState | Halfway | None = None) -> VectorDescent:
+    def start(self, problem: Problem, state: LearnedState | RunState | None = None) -> VectorDescent:
         """Check parameters and set the run up."""
         check_count("max_basis", self.max_basis)
         for name in ("epochs", "batch_size"):
@@ -164,7 +164,7 @@ class Refine(Solver):
                 "once: solver='cpsp' trains it with few vectors"
             )
         learning = Learning(**self.get_params(deep=False))
-        if isinstance(state, Halfway):
+        if isinstance(state, RunState):
             state.check(problem, "Refine", vars(learning))
             return VectorDescent(problem, learning, None, state)
         if state is not None and not isinstance(state, LearnedState):

@@ -32,7 +32,7 @@ from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.certificate import residuals
 from slimsvm.parts.problem import Problem, check_count, check_number, check_smoothable, check_vectors
-from slimsvm.parts.resuming import Halfway, asked_of, generator_at
+from slimsvm.parts.resuming import RunState, asked_of, generator_at
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import GAP_ROUNDING, Best, Fit, Run, Status, reported, warn_of_a_gap
 from slimsvm.parts.solver import Solver
@@ -56,14 +56,14 @@ class LowRankRun(Run):
     doing = "solving for coefficients"
     can_go_on = True
 
-    def __init__(self, problem: Problem, solver: LowRank, state: LowRankState | Halfway | None):
+    def __init__(self, problem: Problem, solver: LowRank, state: LowRankState | RunState | None):
         self.is_whole = solver.max_basis is None
         self.max_basis = problem.rows.n_rows if solver.max_basis is None else solver.max_basis
         self.problem, self.solver = problem, solver
         exact = replace(problem, precision="float64") if self.is_whole and problem.precision == "auto" else problem
         self.kernel_rows = exact.bind()
         self.rng, start, newton = problem.generator(), None, None
-        if isinstance(state, Halfway):
+        if isinstance(state, RunState):
             self.basis, self.basis_rows = state.values["basis"], state.values["basis_rows"]
             self.rng, newton = generator_at(state.values["random"]), state.values["newton"]
         elif state is None:
@@ -78,7 +78,7 @@ class LowRankRun(Run):
                 )
         space = subspace(problem, self.kernel_rows, self.basis)
         self.tolerances = problem.tolerances(solver.tol_relative, space.n_vectors)
-        self.finisher = ConvexFinish(problem, space, self.rng, *self.tolerances, start, halfway=newton)
+        self.finisher = ConvexFinish(problem, space, self.rng, *self.tolerances, start, saved=newton)
         self.bound, self.converged = -np.inf, False
         self.point: DualPoint | None = None
         self.known: Best | None = None  # whose objective is over all rows at the problem's C
@@ -147,11 +147,11 @@ class LowRankRun(Run):
 
     def so_far(self) -> Fit:
         """Return the best point as a model without an objective, with the state to resume from; see `Run`."""
-        newton, state = self.finisher.halfway(), None
+        newton, state = self.finisher.saved_state(), None
         if newton is not None:
             random = self.rng.bit_generator.state
             values = {"basis": self.basis, "basis_rows": self.basis_rows, "random": random, "newton": newton}
-            state = Halfway(self._asked, values)
+            state = RunState(self._asked, values)
         counters = {"kernel_evals": self.kernel_rows.counter.n}
         model = self._model(*self.finisher.whole.coefficients(self.finisher.best.found.u))
         return Fit(model, Status.STOPPED, np.nan, None, [], counters, state)
@@ -268,12 +268,12 @@ class LowRank(Solver):
         self.basis = basis
         self.tol_relative = tol_relative
 
-    def start(self, problem: Problem, state: LowRankState | Halfway | None = None) -> LowRankRun:
+    def start(self, problem: Problem, state: LowRankState | RunState | None = None) -> LowRankRun:
         """Check parameters and set the run up."""
         if self.max_basis is not None:
             check_count("max_basis", self.max_basis)
         check_number("tol_relative", self.tol_relative, "a positive number", positive=True)
-        if isinstance(state, Halfway):
+        if isinstance(state, RunState):
             state.check(problem, "LowRank", self.get_params(deep=False))
         elif state is not None and not isinstance(state, LowRankState):
             raise ValueError(f"LowRank can only be warm-started from a LowRank fit, found {type(state).__name__}")

@@ -34,7 +34,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.parts.budgeted.box_dual import BudgetState
 from slimsvm.parts.budgeted.chunks import OneClassState
-from slimsvm.parts.resuming import GENERATORS, Halfway, generator_at
+from slimsvm.parts.resuming import GENERATORS, RunState, generator_at
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import is_sparse
 from slimsvm.size_search.compact import Compact
@@ -52,7 +52,9 @@ NUMBERS = "objective_", "lower_bound_", "C_", "epsilon_"
 STATE_ARRAYS = ("coef", "intercept", "basis_rows", "alpha")
 LISTS = ("n_iter_", "shape_fit_", "class_weight_")
 CSR_PARTS = ("data", "indices", "indptr")
-KNOWN = {known.__name__: known for known in (BudgetState, OneClassState, OnlineState, Examples, Halfway)}
+KNOWN = {known.__name__: known for known in (BudgetState, OneClassState, OnlineState, Examples, RunState)}
+# Names of earlier versions.
+EARLIER = {"Halfway": RunState}
 UNSAVED = {"unsaved": True}
 
 
@@ -69,8 +71,8 @@ def save(estimator, path, with_state: bool = False, steps: Steps = (), name: str
     header, arrays = file_parts(estimator, steps, name)
     if (stream := pack_stream(estimator, arrays)) is not None:
         header["stream"] = stream
-    if with_state and isinstance(estimator._state, Halfway):
-        header["halfway"] = pack(estimator._state, arrays)
+    if with_state and isinstance(estimator._state, RunState):
+        header["run_state"] = pack(estimator._state, arrays)
     elif with_state and estimator._state is not None:
         _pack_budget(estimator._state, header, arrays)
     # A reader that knows of no scaling, or of no other step, would predict from rows as they are.
@@ -170,8 +172,9 @@ def _estimator(header: dict[str, Any], arrays: dict[str, np.ndarray], by_name: d
         estimator.classes_ = classes.astype(object) if fitted.pop("classes_are_objects") else classes
     if "state" in header:
         estimator._state = _state(header["state"], arrays)
-    if "halfway" in header:
-        estimator._state = unpack(header["halfway"], arrays)
+    for name in ("run_state", "halfway"):  # the second is of earlier versions
+        if name in header:
+            estimator._state = unpack(header[name], arrays)
     later = {name: fitted.pop(name) for name in (*LISTS, "_sparse") if name in fitted}
     if lacking := {"objective_", "lower_bound_", "status_"} - set(fitted):
         raise ValueError(f"a fit leaves {', '.join(sorted(lacking))}")
@@ -447,7 +450,7 @@ def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     items = {name: unpack(item, arrays) for name, item in value["items"].items()}
     if "task" in value:
         return TASKS[value["task"]](**items)
-    return KNOWN[value["known"]](**items) if "known" in value else items
+    return (KNOWN | EARLIER)[value["known"]](**items) if "known" in value else items
 
 
 # -- scalers ----------------------------------------------------------------------------------------------------------

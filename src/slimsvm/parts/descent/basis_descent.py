@@ -74,13 +74,13 @@ class Schedule:
         """Whether the last sweep has been asked for."""
         return self.left == 0
 
-    def halfway(self) -> Array:
+    def saved_state(self) -> Array:
         """What `go_back` is given."""
         return np.array([self.left, self.progress, self.n_averaged], np.float64)
 
-    def go_back(self, halfway: Array) -> None:
+    def go_back(self, saved: Array) -> None:
         """Be where another schedule was."""
-        left, self.progress, n_averaged = halfway.tolist()
+        left, self.progress, n_averaged = saved.tolist()
         self.left, self.n_averaged = int(left), int(n_averaged)
 
     def sweep(self, n_batches: int) -> tuple[Array, Array]:
@@ -174,20 +174,20 @@ class Descent:
         self.adam.slow_down()
         self.n_steps = 0
 
-    def halfway(self) -> dict[str, Any]:
+    def saved_state(self) -> dict[str, Any]:
         """What `go_back` is given: parameters, moments of their gradients, rates."""
         adam = self.adam
         own = {"flat": self.parameters.flat, "first": adam.first, "second": adam.second, "mean": adam.mean}
         own = {name: values.copy() for name, values in own.items()}
         return own | {"rates": vars(adam.rates), "n_steps": self.n_steps}
 
-    def go_back(self, halfway: dict[str, Any]) -> None:
+    def go_back(self, saved: dict[str, Any]) -> None:
         """Be where another descent was."""
-        self.set(halfway["flat"])
+        self.set(saved["flat"])
         for name in ("first", "second", "mean"):
-            getattr(self.adam, name)[:] = halfway[name]
-        self.adam.set_rates(Rates(**halfway["rates"]))
-        self.n_steps = halfway["n_steps"]
+            getattr(self.adam, name)[:] = saved[name]
+        self.adam.set_rates(Rates(**saved["rates"]))
+        self.n_steps = saved["n_steps"]
 
     # -- what has been learned ------------------------------------------------------------------------------------
 

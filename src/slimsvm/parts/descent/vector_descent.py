@@ -22,7 +22,7 @@ from slimsvm.parts.descent.first_basis import SampleSettings, expansion_of, lear
 from slimsvm.parts.descent.step_sizes import StepSettings, basis_rate, loss_of_zero, mean_loss, step_sizes
 from slimsvm.parts.principal_directions import Directions, search_for
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.resuming import Halfway, asked_of, generator_at
+from slimsvm.parts.resuming import RunState, asked_of, generator_at
 from slimsvm.parts.run import Best, Fit, Run, Status, reported
 from slimsvm.parts.span.best_coefficients import NEWTON_TOLERANCE, best_coefficients, has_smoothed_rows
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
@@ -95,10 +95,10 @@ class VectorDescent(Run):
     can_go_on = True
 
     def __init__(
-        self, problem: Problem, learning: Learning, model: KernelExpansion | None, halfway: Halfway | None = None
+        self, problem: Problem, learning: Learning, model: KernelExpansion | None, saved: RunState | None = None
     ):
         self.whole, self.learning, self.begun = problem, learning, time.perf_counter()
-        self.rng = problem.generator() if halfway is None else generator_at(halfway.values["drawn_by"])
+        self.rng = problem.generator() if saved is None else generator_at(saved.values["drawn_by"])
         self.drawn_by = self.rng.bit_generator.state
         self.problem = problem = learning_part(problem, self.rng)
         self.settings = own = problem.settings_of(SweepSettings)
@@ -115,8 +115,8 @@ class VectorDescent(Run):
         n, batch_size = problem.examples.n_examples, learning.batch_size
         if batch_size == "auto":
             batch_size = max(-(-own.batch_rows * n // problem.examples.n_rows), -(-n * own.batch_epochs // own.steps))
-        if halfway is not None:
-            shape = self.kernel_rows.n_features, *halfway.values["shape"][1:]
+        if saved is not None:
+            shape = self.kernel_rows.n_features, *saved.values["shape"][1:]
             start = Expansion.zeros(shape, problem.task.n_plain)
         else:
             start = expansion_of(
@@ -147,8 +147,8 @@ class VectorDescent(Run):
         self.swept: dict[str, Any] | None = None
         self.solved_for: tuple[KernelExpansion, ConvexFinish] | None = None
         self.newton: dict[str, Any] | None = None
-        if halfway is not None:
-            self._go_back(halfway.values)
+        if saved is not None:
+            self._go_back(saved.values)
 
     def _directions(self, initial: Any) -> Directions | None:
         """The directions that vectors are learned along: none from vectors that may lie elsewhere."""
@@ -241,7 +241,7 @@ class VectorDescent(Run):
                 self.solved_for = model, finish
                 self._pause()
 
-            options: Any = {"halfway": newton, "after_step": after_step}
+            options: Any = {"saved": newton, "after_step": after_step}
             tol_relative = self.learning.tol_relative
             found = best_coefficients(problem, rows, model, tol_relative, self.rng, tau, **options)
             self.finished = replace(model, coef=found.coef, intercept=found.intercept, plain=found.plain), found
@@ -316,8 +316,8 @@ class VectorDescent(Run):
         return {
             "drawn_by": self.drawn_by,
             "shape": list(self.descent.shape),
-            "descent": self.descent.halfway(),
-            "schedule": self.schedule.halfway(),
+            "descent": self.descent.saved_state(),
+            "schedule": self.schedule.saved_state(),
             "counts": [self.n_swept, self.n_restarts],
             "best": np.array([self.best.objective]),
             "best_found": self.best.found,
@@ -343,13 +343,13 @@ class VectorDescent(Run):
         """The model as it is, whose objective nobody has computed, and where the run is; see `Run`."""
         counters, newton = {"kernel_evals": self.kernel_rows.counter.n}, None
         if self.solved_for is not None:
-            model, newton = self._best_so_far(), self.solved_for[1].halfway()
+            model, newton = self._best_so_far(), self.solved_for[1].saved_state()
         else:
             model = self._present()
         values = self._where() if self.swept is None else self.swept
         if newton is not None:
             values = values | {"newton": newton, "random": self.rng.bit_generator.state}
-        return Fit(model, Status.STOPPED, np.nan, None, [], counters, Halfway(self._asked, values))
+        return Fit(model, Status.STOPPED, np.nan, None, [], counters, RunState(self._asked, values))
 
     def _best_so_far(self) -> KernelExpansion:
         """The model with the best coefficients that have been solved for."""

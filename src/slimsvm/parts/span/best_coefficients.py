@@ -160,7 +160,7 @@ def best_coefficients(
     tol_relative: Any,
     rng: np.random.Generator,
     tau: float | None = None,
-    halfway: dict[str, Any] | None = None,
+    saved: dict[str, Any] | None = None,
     after_step: Callable[[ConvexFinish], None] | None = None,
 ) -> Coefficients:
     """Solve the convex problem in coefficients, intercept and plain parameters over a model's basis.
@@ -181,7 +181,7 @@ def best_coefficients(
     rng : numpy.random.Generator
     tau : float or None
         The first τ of smoothed losses, if a similar problem has shown it.
-    halfway, after_step
+    saved, after_step
         The same as for `fit_coefficients`, with Newton's method.
 
     Warns
@@ -195,7 +195,7 @@ def best_coefficients(
     tol_relative = problem.tolerances(tol_relative, model.n_basis)[1]
     if is_smoothed:
         start: Any = model.coef, model.intercept
-        newton: Any = {"rng": rng, "tau": tau, "halfway": halfway, "after_step": after_step}
+        newton: Any = {"rng": rng, "tau": tau, "saved": saved, "after_step": after_step}
         found = fit_coefficients(problem, kernel_rows, model.basis, start, tol_relative, **newton)
         if found.objective - found.bound_in_basis > tol_relative * abs(found.objective):
             other = fit_coefficients(problem, kernel_rows, model.basis, None, tol_relative, rng=rng)

@@ -125,8 +125,8 @@ class ConvexFinish:
     start : (coef (k, m), intercept (m,)) or None
     tau : float or None
         The first τ, where one is known from a like problem.
-    halfway : dict or None
-        The checkpoint of a run that was cut off, as `halfway` returned it.
+    saved : dict or None
+        The checkpoint of a run that was cut off, as `saved_state` returned it.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class ConvexFinish:
         tol_relative: float,
         start: tuple[Array, Array] | None = None,
         tau: float | None = None,
-        halfway: dict[str, Any] | None = None,
+        saved: dict[str, Any] | None = None,
     ):
         check_smoothable(problem)
         self.settings = own = problem.settings_of(NewtonSettings)
@@ -162,8 +162,8 @@ class ConvexFinish:
         self.penalty = np.ones((space.rank + 1, 1))
         self.penalty[-1] = 0.0 if self.free else 1.0
         self._see(space, problem.examples)
-        if halfway is not None:
-            self._go_back(halfway)
+        if saved is not None:
+            self._go_back(saved)
             return
         size = problem.examples.n_rows // own.sample_step
         if start is None and size >= own.fewest_sampled:
@@ -231,7 +231,7 @@ class ConvexFinish:
         while self.on_the_way:
             self.go_on()
 
-    def halfway(self) -> dict[str, Any] | None:
+    def saved_state(self) -> dict[str, Any] | None:
         """Return a checkpoint as arrays, to go on from to the same bits; None during steps on a sample."""
         if self.on_sample:
             return None
@@ -254,21 +254,21 @@ class ConvexFinish:
             **others,
         }
 
-    def _go_back(self, halfway: dict[str, Any]) -> None:
+    def _go_back(self, saved: dict[str, Any]) -> None:
         """Restore a checkpoint."""
-        C, kept_tau, self.tau, self.effort, self.decrement, self.bound, objective = halfway["numbers"].tolist()
-        n_values, self.idle, self.n_steps, converged = halfway["counts"].tolist()
+        C, kept_tau, self.tau, self.effort, self.decrement, self.bound, objective = saved["numbers"].tolist()
+        n_values, self.idle, self.n_steps, converged = saved["counts"].tolist()
         self.problem = replace(self.problem, C=C)
         self.values_of_C = self.values_of_C[len(self.values_of_C) - n_values :]
         self.kept_tau, self.converged = None if np.isnan(kept_tau) else kept_tau, bool(converged)
-        self.point = best = Point(halfway["u"], self.passes.parted(halfway["scores"]))
-        if "best_scores" in halfway:
-            best = Point(halfway["best_u"], self.passes.parted(halfway["best_scores"]))
+        self.point = best = Point(saved["u"], self.passes.parted(saved["scores"]))
+        if "best_scores" in saved:
+            best = Point(saved["best_u"], self.passes.parted(saved["best_scores"]))
         self.best = Best(objective, best)
-        loss, value, first, second, product, tau = halfway["sums"].tolist()
+        loss, value, first, second, product, tau = saved["sums"].tolist()
         kept = [None] * len(self.passes.starts)
         smoothed = SmoothedRows(loss, value, (first, second), product, self.point.scores, tau, kept)
-        self.values = Values(smoothed, halfway["gradient"], *halfway["values"].tolist())
+        self.values = Values(smoothed, saved["gradient"], *saved["values"].tolist())
 
     def _judge(self, bound: float) -> None:
         """Raise the bound, and check whether the present rows are solved."""
@@ -461,7 +461,7 @@ def fit_coefficients(
     max_steps: int = 200,
     rng: np.random.Generator | None = None,
     tau: float | None = None,
-    halfway: dict[str, Any] | None = None,
+    saved: dict[str, Any] | None = None,
     after_step: Callable[[ConvexFinish], None] | None = None,
 ) -> Coefficients:
     """Solve the convex problem in the coefficients of a given basis: the last act of every solver with a small basis.
@@ -480,7 +480,7 @@ def fit_coefficients(
     max_steps : int, default=200
     rng : numpy.random.Generator or None
         Draws the rows of samples; None: one made of the problem's random_state.
-    tau, halfway
+    tau, saved
         The same as for `ConvexFinish`.
     after_step : callable or None
         Told of every step.
@@ -497,7 +497,7 @@ def fit_coefficients(
     rng = problem.generator() if rng is None else rng
     with one_blas_thread():
         space = subspace(problem, kernel_rows, basis)
-        finish = ConvexFinish(problem, space, rng, np.inf, tol_relative, start, tau, halfway)
+        finish = ConvexFinish(problem, space, rng, np.inf, tol_relative, start, tau, saved)
         n_steps = 0
         while n_steps < max_steps and (finish.on_the_way or not finish.converged):
             finish.step()
