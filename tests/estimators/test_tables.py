@@ -23,7 +23,17 @@ from slimsvm.deploy.conformal import bound
 from slimsvm.estimators._shared import table_search
 from slimsvm.estimators._shared.table_additive import LEAST_SPREAD, UNIT, additive_models, splines
 from slimsvm.estimators._shared.table_goals import ClassGoal, NumberGoal
-from slimsvm.estimators._shared.table_search import greedy_mean, misfits_of, some_in_order
+from slimsvm.estimators._shared.table_search import (
+    Found,
+    Misfits,
+    Recipe,
+    Rows,
+    greedy_mean,
+    machines_of,
+    misfits_of,
+    some_in_order,
+)
+from slimsvm.estimators._shared.table_small import misfits_of_small, some_that_count
 from slimsvm.modelfile import ModelFileError, read_model, write_model
 from slimsvm.solvers import Exact
 from slimsvm.tables import table_of
@@ -416,6 +426,54 @@ def test_a_small_one_predicts_what_the_mean_does(classifier):
     assert np.abs(small.predict_proba(NEW) - classifier.predict_proba(NEW)).mean() < 0.1
     empty = TableRegressor(preset="small", n_jobs=1).fit({"constant": [1] * 200}, np.arange(200.0))
     assert empty.predict({"constant": [1]}) == pytest.approx(99.5, abs=5)
+
+
+def test_a_small_one_follows_columns_that_all_move_together():
+    """Made rows, whose numbers are those of two rows, leave the line on which such rows lie."""
+    rng = np.random.default_rng(0)
+    line = rng.normal(size=600)
+    X = line[:, None] + 0.02 * rng.normal(size=(600, 12))
+    y = np.tanh(line) + 0.02 * rng.normal(size=600)
+    full, small = (TableRegressor(preset=preset, n_jobs=1).fit(X[:400], y[:400]) for preset in ("accurate", "small"))
+    errors = [np.sqrt(np.mean((model.predict(X[400:]) - y[400:]) ** 2)) for model in (full, small)]
+    assert errors[1] < 1.15 * errors[0]
+    low, high = small.predict_interval(X[400:], 0.2).T
+    assert 0.7 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.9
+
+
+def test_sets_of_a_small_one_are_those_of_its_own_misfits():
+    own, mean = np.tile([0.9, 0.6, 0.8, 0.3], 5), np.tile([0.95, 0.7, 0.9, 0.4], 5)
+    of_all = np.linspace(0.01, 0.9, 50).astype(np.float32)
+    moved = misfits_of_small(Misfits(of_all, [of_all[:10], of_all[10:]]), (own, mean), ClassGoal(2))
+    assert (np.diff(moved.of_all) > 0).all()
+    assert (moved.of_all > of_all).all()  # it is less sure than the mean
+    np.testing.assert_array_equal(np.concatenate(moved.of_classes), moved.of_all)
+    surer = misfits_of_small(Misfits(of_all, [of_all]), (mean, own), ClassGoal(2))
+    np.testing.assert_array_equal(surer.of_all, of_all)
+    assert misfits_of_small(moved, (own[:4], mean[:4]), ClassGoal(2)) is moved  # too few rows say nothing
+    numbers = misfits_of_small(Misfits(of_all, []), (own, own + 0.3), NumberGoal())
+    np.testing.assert_allclose(numbers.of_all**2, of_all**2 + 0.09, rtol=1e-5)
+
+
+def test_a_small_one_takes_the_rows_that_there_is_room_for():
+    taught = np.random.default_rng(0).dirichlet(np.ones(26), 100)
+    assert some_that_count(taught, 10).tolist() == list(range(100))
+    some = some_that_count(taught, 10, most=5000)
+    assert 4000 < 10 * np.count_nonzero(taught[some] > 1e-3) <= 5100
+    assert some[0] == 0
+    assert some[-1] > 90
+
+
+def test_an_additive_model_is_whole_where_the_time_is_over_before_it(monkeypatch):
+    monkeypatch.setattr(clock, "LEAST_SECONDS", 0.0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)).astype(np.float32)
+    rows = Rows(X, (X[:, 0] > 0).astype(np.int64), np.ones(200), np.zeros(3, bool), np.arange(3), ClassGoal(2), 1)
+    recipe = Recipe("additive", 1.0, 1.0)
+    found = Found({recipe: (1.0, None)}, 1, recipe, [])
+    with clock.time_limit(1e-9):
+        (machine,) = machines_of(found, rows)
+    assert ((machine.model.scores(X)[:, 0] > 0) == rows.y).mean() > 0.95
 
 
 def test_a_spline_that_one_row_has_moves_no_prediction_far():

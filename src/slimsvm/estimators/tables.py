@@ -127,7 +127,7 @@ class TableEstimator(BaseEstimator):
                 table, y, weights, goal, rng, self.n_jobs, int(self.verbose), most_values
             )
             if is_small:
-                machine, misfits = small_machine(found, rows, self.encoding_.columns, max_basis)
+                machine, misfits = small_machine(found, rows, max_basis)
                 self.machines_ = [machine]
             else:
                 self.machines_ = machines_of(found, rows)

@@ -120,12 +120,15 @@ class Machine:
 
 @dataclass(frozen=True)
 class Rows:
-    """Features of training rows with what they are trained for, and how hard to try."""
+    """Features of training rows with what they are trained for, which features are flags, the column that each comes
+    from, and how hard to try.
+    """
 
     features: Array
     y: Array
     weights: Array
     are_flags: Array
+    columns: Array
     goal: Goal
     n_jobs: int | None
 
@@ -226,7 +229,7 @@ def search(
         Nothing was tried by then.
     """
     encoding, features = TableEncoding.learn(table, goal.targets(y), weights, most_values)
-    rows = merged(Rows(features, y, weights, encoding.are_flags, goal, n_jobs))
+    rows = merged(Rows(features, y, weights, encoding.are_flags, encoding.columns, goal, n_jobs))
     if len(y) < FEW_ROWS:
         parts = list(_folds_of_few(rows, rng))
     else:
@@ -305,7 +308,8 @@ def _folds(
         held, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         if len(held) and goal.has_all(y[train]):
             encoding, features = TableEncoding.learn(table.take(train), goal.targets(y[train]), weights[train])
-            rows = Rows(features, y[train], weights[train], encoding.are_flags, goal, n_jobs)
+            flags, columns = encoding.are_flags, encoding.columns
+            rows = Rows(features, y[train], weights[train], flags, columns, goal, n_jobs)
             yield rows, replace(rows, features=encoding.features(table.take(held)), y=y[held], weights=weights[held])
 
 
@@ -369,7 +373,13 @@ def machines_of(found: Found, rows: Rows) -> list[Machine]:
     for recipe, (weight, calibration) in sorted(found.picks.items(), key=lambda pick: -pick[1][0]):
         if machines and is_time_over():
             break
-        model, is_whole = trained(recipe, rows)
+        try:
+            model, is_whole = trained(recipe, rows)
+        except OutOfTimeError:  # of the additive model, which is of no use before its end
+            if machines:
+                break
+            with no_limit():
+                model, is_whole = trained(recipe, rows)
         if machines and not is_whole:
             break
         if calibration is None:  # no row was held out

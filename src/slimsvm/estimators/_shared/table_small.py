@@ -1,9 +1,12 @@
 """One machine of few learned vectors that predicts what the mean of machines does: the mean is its teacher.
 
 It is trained on the mean's predictions in place of y (the log loss of probabilities, the squared loss of numbers), with
-scales of its own, on the training rows and on as many made rows, whose numbers are those of two training rows. It needs
-neither calibration nor rows held out, and C may be large, as there is no noise in what it learns.
-docs/experiments/tables.md has what else was tried.
+scales of its own, on the training rows and, where that is better, on as many made rows, whose numbers are those of two
+training rows. It needs no calibration, and C may be large, as there is no noise in what it learns.
+
+The first fold of the search tells whether made rows are better, and how badly rows fit: a mean of the fold's rows
+teaches a machine of its own, and both are judged on the rows held out. Where columns all move together, made rows leave
+the line on which the rows lie. docs/experiments/tables.md has what else was tried.
 
 Buciluă, Caruana, Niculescu-Mizil: Model Compression, KDD 2006. Hinton, Vinyals, Dean: Distilling the Knowledge in a
 Neural Network, 2015.
@@ -14,9 +17,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import expit, logit
 
-from slimsvm.core.clock import no_limit, share_of_time, time_limit
-from slimsvm.estimators._shared.table_goals import ClassGoal
+from slimsvm.core.clock import is_time_over, no_limit, share_of_time, time_limit
+from slimsvm.estimators._shared.table_goals import LEAST, ClassGoal, Goal
 from slimsvm.estimators._shared.table_search import (
     Found,
     Machine,
@@ -27,6 +31,7 @@ from slimsvm.estimators._shared.table_search import (
     misfits_of,
     rounded,
 )
+from slimsvm.estimators._shared.trials import evenly
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.descent.vector_descent import SweepSettings
 from slimsvm.parts.problem import Problem
@@ -37,51 +42,79 @@ from slimsvm.tasks import Task
 from slimsvm.tasks.smooth import SmoothRegression, task_of_classes
 
 Array = np.ndarray
+# Evidence of rows held out by a machine and by its mean; None where no row was held out.
+Apart = tuple[Array, Array] | None
 
 # docs/experiments/tables.md settles C and the steps. The share of numbers that a made row has of another row, the most
 # rows that are made, and the least probability of a class that a row counts for: chosen, not measured.
 C, STEPS = 1000.0, SweepSettings(steps=4000, steps_power=0.0, batch_epochs=10)
 OTHER_SHARE, MOST_MADE, LEAST_PROBABILITY = 0.3, 10_000, 1e-3
+# Numbers, of 4 bytes, that rows have which count once for each class that they may be of.
+MOST_NUMBERS = 50_000_000
 # How far rounded vectors may move a score: log odds, or deviations of y. Chosen, not measured.
 HALF_ERROR = 0.01
-# Of the time that is left after the search, the share of the mean. Chosen, not measured.
-TEACHER_SHARE = 0.5
+# Rows of the first fold that tell how a machine is apart from its mean. Chosen, not measured.
+LEAST_APART = 20
+# Of the time that is left after the search, the share of the first fold, and then that of the mean. Chosen, not
+# measured.
+FOLD_SHARE, TEACHER_SHARE = 0.4, 0.5
 
 
-def small_machine(found: Found, rows: Rows, columns: Array, max_basis: int) -> tuple[Machine, Misfits]:
-    """The machine, in the kernel of the best smooth recipe with scales of its own; misfits of rows held out.
-
-    Parameters
-    ----------
-    found : Found
-    rows : Rows
-        To train on.
-    columns : int64 ndarray
-        The number of the column that each feature comes from.
-    max_basis : int
-    """
-    goal = rows.goal
+def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Misfits]:
+    """The machine, in the kernel of the best smooth recipe with scales of its own; misfits of rows held out."""
+    with time_limit(share_of_time(FOLD_SHARE)):
+        is_made, apart = judged_on_a_fold(found, rows.goal, max_basis)
     with time_limit(share_of_time(TEACHER_SHARE)):
         teacher = machines_of(found, rows)
+    machine = taught_by(teacher, found, rows, max_basis, is_made)
+    return machine, misfits_of_small(misfits_of(found, teacher, rows.goal), apart, rows.goal)
+
+
+def judged_on_a_fold(found: Found, goal: Goal, max_basis: int) -> tuple[bool, Apart]:
+    """Whether made rows lower the loss of the rows held out of the first fold, and how a machine is apart from its
+    mean there; made rows, and None, where there are none or there was no time.
+    """
+    if not found.parts or is_time_over():
+        return True, None
+    rows, held = found.parts[0]
+
+    def evidence(machines: list[Machine]) -> Array:
+        with no_limit():
+            return goal.evidence(mean_of(machines, goal, held.features, rows.n_jobs), held.y)
+
+    teacher = machines_of(found, rows)
+    # Classes want made rows, or do not mind (docs/experiments/tables.md).
+    ways = (True,) if isinstance(goal, ClassGoal) or not has_numbers(rows) else (True, False)
+    own = {is_made: evidence([taught_by(teacher, found, rows, max_basis, is_made)]) for is_made in ways}
+    best = min(ways, key=lambda is_made: goal.loss(own[is_made], held.y, held.weights))
+    return best, (own[best], evidence(teacher))
+
+
+def taught_by(teacher: list[Machine], found: Found, rows: Rows, max_basis: int, is_made: bool) -> Machine:
+    """A machine that predicts what the teacher does for rows."""
     with no_limit():
-        X, weights = with_made_rows(rows, columns)
-        problem = problem_of(rows, found, X, mean_of(teacher, goal, X, rows.n_jobs), weights)
+        X, weights = with_made_rows(rows) if is_made and has_numbers(rows) else (rows.features, rows.weights)
+        problem = problem_of(rows, found, X, mean_of(teacher, rows.goal, X, rows.n_jobs), weights)
     fit = fit_on_trial(Refine(max_basis, learn_metric=True), problem)
     with no_limit():
         model = halved(of_pairs(fit.model, problem), rows.features)
-        machine = Machine(replace(found.smooth, C=C, loss="mean"), 1.0, model, goal.no_calibration())
-        return machine, misfits_of_small(found, teacher, machine, rows)
+    return Machine(replace(found.smooth, C=C, loss="mean"), 1.0, model, rows.goal.no_calibration())
 
 
-def with_made_rows(rows: Rows, columns: Array) -> tuple[Array, Array]:
+def has_numbers(rows: Rows) -> bool:
+    """Whether there are features that rows can have of others: flags stay together."""
+    return bool(len(rows.columns)) and not rows.are_flags.all()
+
+
+def with_made_rows(rows: Rows) -> tuple[Array, Array]:
     """Rows and their weights, and as many in which some numbers are those of other rows.
 
     Flags stay together: combinations of levels that do not occur teach nothing.
     """
     X, rng, n = rows.features, np.random.RandomState(0), min(len(rows.y), MOST_MADE)
     first, second = rng.randint(len(X), size=(2, n))
-    is_other = rng.random_sample((n, 1 + columns.max(initial=0))) < OTHER_SHARE
-    made = np.where(is_other[:, columns] & ~rows.are_flags, X[second], X[first]) if len(columns) else X[first]
+    is_other = rng.random_sample((n, 1 + rows.columns.max())) < OTHER_SHARE
+    made = np.where(is_other[:, rows.columns] & ~rows.are_flags, X[second], X[first])
     return np.concatenate([X, made]), np.concatenate([rows.weights, rows.weights[first]])
 
 
@@ -95,11 +128,19 @@ def problem_of(rows: Rows, found: Found, X: Array, taught: Array, weights: Array
         task: Task = SmoothRegression("squared")
         return replace(problem, rows=as_rows(X), task=task, examples=task.encode(taught[:, 0], weights))
     taught = taught / taught.sum(axis=1, keepdims=True)
+    some = some_that_count(taught, X.shape[1])
+    X, taught, weights = X[some], taught[some], weights[some]
     row, label = np.nonzero(taught > LEAST_PROBABILITY)
     task = task_of_classes("logistic", goal.n_classes, False)
     labels = np.where(label > 0, 1, -1) if goal.n_classes == 2 else label
     examples = task.encode(labels, weights[row] * taught[row, label])
     return replace(problem, rows=as_rows(X[row]), task=task, examples=examples)
+
+
+def some_that_count(taught: Array, n_features: int, most: int = MOST_NUMBERS) -> Array:
+    """Places of the rows that there is room for: all, or some at equal distances where rows may be of many classes."""
+    n_numbers = n_features * int(np.count_nonzero(taught > LEAST_PROBABILITY))
+    return evenly(len(taught), max(1, len(taught) * most // max(n_numbers, most)))
 
 
 def of_pairs(model: KernelExpansion, problem: Problem) -> KernelExpansion:
@@ -118,15 +159,28 @@ def halved(model: KernelExpansion, X: Array) -> KernelExpansion:
     return half if np.abs(own - theirs).max() <= HALF_ERROR else rounded(model)
 
 
-def misfits_of_small(found: Found, teacher: list[Machine], machine: Machine, rows: Rows) -> Misfits:
-    """The mean's misfits of rows held out; of numbers, in squares, with how far the machine is from the mean.
+def misfits_of_small(misfits: Misfits, apart: Apart, goal: Goal) -> Misfits:
+    """The mean's misfits of rows held out, as a machine has them that is apart from the mean as on the first fold.
 
-    Probabilities are about as good as the mean's, and their distance on rows that the mean was trained on would count
-    what the mean knows by heart.
+    Squares of numbers' errors add up. Of classes the log odds of misfits are a line of the mean's, and no less than
+    these: where classes are far apart, the line tells little of the best rows.
     """
-    misfits, goal = misfits_of(found, teacher, rows.goal), rows.goal
-    if isinstance(goal, ClassGoal):
+    if apart is None or len(apart[0]) < LEAST_APART:
         return misfits
-    own, theirs = (mean_of(which, goal, rows.features, rows.n_jobs) for which in ([machine], teacher))
-    apart = np.average((own - theirs)[:, 0] ** 2, weights=rows.weights)
-    return misfits._replace(of_all=np.sqrt(misfits.of_all**2 + apart).astype(np.float32))
+    own, theirs = apart
+    if not isinstance(goal, ClassGoal):
+        squares = misfits.of_all.astype(np.float64) ** 2 + np.mean((own - theirs) ** 2)
+        return misfits._replace(of_all=np.sqrt(squares).astype(np.float32))
+    own, theirs = log_odds(1.0 - own), log_odds(1.0 - theirs)
+    slope = max(float(np.cov(own, theirs)[0, 1] / max(theirs.var(ddof=1), 1e-12)), 0.0)
+    start = own.mean() - slope * theirs.mean()
+
+    def moved(each: Array) -> Array:
+        return np.maximum(each, expit(start + slope * log_odds(each.astype(np.float64)))).astype(np.float32)
+
+    return Misfits(moved(misfits.of_all), [moved(each) for each in misfits.of_classes])
+
+
+def log_odds(p: Array) -> Array:
+    """Log odds of probabilities, none beyond those that a log loss counts."""
+    return logit(np.clip(p, LEAST, 1.0 - LEAST))
