@@ -155,6 +155,7 @@ def test_times_are_in_utc():
         (lambda: {"a": [[1], [2]]}, TypeError, "column 'a' has a value of type list"),
         (lambda: {"a": [b"x"]}, TypeError, "column 'a' has a value of type bytes"),
         (lambda: {"a": np.zeros((2, 2))}, ValueError, "column 'a' must have one value for each row"),
+        (lambda: [{"a": 1}, {"a": 2}], TypeError, "a list of dicts, one for each row"),
         (lambda: {"a": 5, "b": [1]}, TypeError, "column 'a' is of type int"),
         (lambda: {"a": "abc"}, TypeError, "column 'a' is of type str"),
         (lambda: {"a": {1, 2}}, TypeError, "column 'a' is of type set"),

@@ -103,6 +103,23 @@ def test_truth_values_are_those_of_files():
     assert truth[0].encoders[0] == learned({"x": ["True", "False", "True", "False"]})[0].encoders[0]
 
 
+@pytest.mark.parametrize("given", [[True, False], ["true", "false"], ["TRUE", "FALSE"]])
+def test_truth_values_are_known_as_any_type(given):
+    encoding, features = learned({"x": given * 3})
+    for again in (
+        [True, False],
+        ["true", "false"],
+        ["TRUE", "FALSE"],
+        ["True", "False"],
+        [1, 0],
+        [1.0, 0.0],
+        ["1", "0"],
+    ):
+        np.testing.assert_array_equal(encoding.features(table_of({"x": again})), features[:2])
+    others = learned({"x": ["true", "false", "maybe"] * 3})[0]
+    assert not others.features(table_of({"x": [1, True]})).any()
+
+
 def test_many_levels_become_their_mean_target_from_other_rows():
     rng = np.random.default_rng(0)
     levels = rng.integers(0, 2 * MOST_LEVELS, 2000)

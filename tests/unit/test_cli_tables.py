@@ -184,12 +184,24 @@ def test_what_is_unclear_is_asked_for_at_once(capsys, data, tmp_path, options, m
         ("a,b\n", "holds no rows"),
         ("a,a\n1,2\n", "found more than once: 'a'"),
         ("a,b\n1,2\n3\n", "row 3: found 1 values"),
+        ("a,,,label\n1,2,u,p\n3,4,u,q\n", "columns 2, 3 have no name"),
+        ("a,label\n1,p\n2,p\n", "bad.csv: the label 'label' is 'p' in all rows"),
     ],
 )
 def test_files_that_are_no_tables_are_refused(capsys, tmp_path, text, message):
     (tmp_path / "bad.csv").write_text(text)
     code, _, err = run(capsys, "train", tmp_path / "bad.csv", tmp_path / "m.slim", "--task", "table")
     assert (code, message in err) == (1, True), err
+
+
+@pytest.mark.filterwarnings("default")
+def test_empty_columns_at_the_right_edge_are_none_and_a_warning_is_said_once(capsys, tmp_path):
+    rows = "".join(f"{'inf' if k == 5 else k},{'uv'[k % 2]},{'pq'[k % 2]},,\n" for k in range(40))
+    (tmp_path / "data.csv").write_text("a,b,label,,\n" + rows)
+    code, out, err = run(capsys, "train", tmp_path / "data.csv", tmp_path / "m.slim", "--quiet")
+    assert (code, "40 rows, 2 columns" in out) == (0, True)
+    assert err.count("texts such as 'inf'") == 1
+    assert run(capsys, "predict", tmp_path / "m.slim", tmp_path / "data.csv")[0] == 0
 
 
 HEAD, ROWS = ["size", "kind", "label"], [[f"{k * k % 17}.5", "uv"[k % 2], "yes" if k % 3 else "no"] for k in range(40)]

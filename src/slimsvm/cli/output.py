@@ -54,10 +54,13 @@ def describe_error(error: BaseException) -> str:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Show warnings as one line each."""
+    """Show warnings as one line each, and what was said already not again."""
+    said = set[str]()
 
     def show(message, category, filename, lineno, file=None, line=None):
-        say(f"warning: {message}")
+        if str(message) not in said:
+            said.add(str(message))
+            say(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

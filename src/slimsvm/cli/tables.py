@@ -94,6 +94,10 @@ def train_table(args: argparse.Namespace) -> int:
         raise CommandError(f"{args.data}: has no column besides the label {label!r}")
     options = {"time_limit": args.max_seconds, "n_jobs": args.n_jobs, "random_state": args.random_state}
     cls = TableClassifier if y.dtype.kind == "U" else TableRegressor
+    if cls is TableClassifier and len(np.unique(y)) == 1:
+        raise CommandError(
+            f"{args.data}: the label {label!r} is {str(y[0])!r} in all rows: there must be at least two classes"
+        )
     estimator: Any = cls(**options, verbose=not (args.quiet or args.json))
     if args.test is None:
         if len(y) < (args.cv or EVERY):
@@ -166,7 +170,7 @@ def print_table_model(estimator: Any, args: argparse.Namespace) -> int:
     print(f"{report['model']}, {report['estimator']}, {size(os.path.getsize(args.model))}\n{estimator.report_}")
     print("importances of columns")
     for name, share in sorted(importances.items(), key=lambda item: -item[1]):
-        print(f"  {share:.3f} {name}")
+        print(f"  {share:.3f} {name or '(no name)'}")
     return 0
 
 
@@ -199,12 +203,16 @@ def read_csv(path: str) -> Columns:
     if len(rows) < 2:
         raise CommandError(f"{path}: holds no rows below a line with the names of the columns")
     names = [name.strip() for name in rows[0]]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if twice := sorted({name for name in names if name and names.count(name) > 1}):
         raise CommandError(f"{path}: every column needs a name of its own, found more than once: {told(twice)}")
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(names):
             raise CommandError(f"{path}, row {number}: found {len(row)} values, the first line has {len(names)} names")
-    return {name: [row[at] for row in rows[1:]] for at, name in enumerate(names)}
+    # Sheets write columns without a name or a value at their right edge.
+    kept = [at for at, name in enumerate(names) if name or any(row[at].strip() for row in rows[1:])]
+    if len(unnamed := [str(at + 1) for at in kept if not names[at]]) > 1:
+        raise CommandError(f"{path}: columns {', '.join(unnamed)} have no name: only one may have none")
+    return {names[at]: [row[at] for row in rows[1:]] for at in kept}
 
 
 def read_texts(encoding: Encoding, path: str, label: str | None) -> Part:

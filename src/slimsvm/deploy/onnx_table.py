@@ -31,7 +31,7 @@ from slimsvm.deploy.onnx_numbers import DOUBLE, ONE_TYPE, numbers_for
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.table_model import TableModel
 from slimsvm.tables.containers import MISSING_TEXTS
-from slimsvm.tables.encoders import DAYS_OF_YEAR, Encoder, Levels, ManyLevels, Numbers, Times
+from slimsvm.tables.encoders import DAYS_OF_YEAR, Encoder, Levels, ManyLevels, Numbers, Times, places_of
 from slimsvm.tables.splines import DEGREE, END, KNOTS, N_SPLINES, AdditiveModel, spline_values
 
 Array = np.ndarray
@@ -100,7 +100,7 @@ def _features(graph: Graph, encoder: Encoder) -> str:
 
 def _codes(graph: Graph, name: str, levels: tuple[str | None, ...]) -> str:
     """Places of texts among the levels; their number for others."""
-    places = {level: place for place, level in enumerate(levels) if level is not None}
+    places = {level: place for level, place in places_of(levels).items() if level is not None}
     missing = {case(text) for text in MISSING_TEXTS for case in CASES} | {"NaN", "NaT"}
     places = dict.fromkeys(missing, levels.index(None) if None in levels else len(levels)) | places
     keys = {"keys_strings": list(places), "values_int64s": list(places.values()), "default_int64": len(levels)}

@@ -187,6 +187,10 @@ def _array_of_rows(rows: Any) -> Array:
     """Lists of rows as an array; texts and numbers side by side stay what they are."""
     if not isinstance(rows, Sequence) or isinstance(rows, str | bytes):
         raise TypeError(f"a table is a data frame, a dict of columns or an array, found {type(rows).__name__}")
+    if any(isinstance(row, Mapping) for row in rows):
+        raise TypeError(
+            "a table has columns, found a list of dicts, one for each row: pandas.DataFrame(rows) is a table"
+        )
     plain = np.array(rows) if len({np.size(row) for row in rows}) <= 1 else None
     if plain is None:
         raise ValueError("rows of a table must all have the same number of columns")

@@ -27,6 +27,8 @@ FEWEST_ROWS = 2
 # Parts of the rows, each of which has the features of many levels from the targets of the others.
 PARTS = 5
 DAY, DAYS_OF_YEAR = 86_400e6, 365.2425  # microseconds; days
+# Texts of truth values. 1 and 0 are among them only where training has true and false.
+TRUTH_VALUES = {"true": ("True", "true", "TRUE", "1"), "false": ("False", "false", "FALSE", "0")}
 UNNAMED = re.compile(r"(Unnamed: \d+)?")
 
 
@@ -142,7 +144,7 @@ class Levels(Encoder):
 
     def features(self, column: Column) -> Array:
         """The flags."""
-        place = {level: j for j, level in enumerate(self.levels)}
+        place = places_of(self.levels)
         flags = np.zeros((len(column.values), len(self.levels)))
         for row, level in enumerate(level_texts(column)):
             if (j := place.get(level)) is not None:
@@ -152,7 +154,8 @@ class Levels(Encoder):
     def told(self) -> str:
         """How many levels there are."""
         n, with_missing = len(self.levels), None in self.levels
-        return f"category of {n - with_missing} levels" + (", some missing" if with_missing else "")
+        n -= with_missing
+        return f"category of {n} level{'s' * (n != 1)}" + (", some missing" if with_missing else "")
 
 
 @dataclass(frozen=True)
@@ -313,6 +316,16 @@ def levels_of(column: Column) -> tuple[str | None, ...]:
     return (*kept, None) if len(column.values) - len(texts) >= FEWEST_ROWS else tuple(kept)
 
 
+def places_of(levels: tuple[str | None, ...]) -> dict[str | None, int]:
+    """Places of levels by their texts; of truth values, which containers and files write in several ways, by any."""
+    place = {level: j for j, level in enumerate(levels)}
+    if all(level is None or level.lower() in TRUTH_VALUES for level in levels):
+        for j, level in enumerate(levels):
+            for text in TRUTH_VALUES[level.lower()] if level is not None else ():
+                place.setdefault(text, j)
+    return place
+
+
 def level_texts(column: Column) -> Any:
     """The levels of new rows, which may be numbers or times now."""
     if column.has_texts:
@@ -325,7 +338,7 @@ def level_texts(column: Column) -> Any:
 
 def _codes(column: Column, levels: tuple[str | None, ...]) -> Array:
     """Places of the rows' levels; the number of levels for one that is not among them."""
-    place = {level: j for j, level in enumerate(levels)}
+    place = places_of(levels)
     return np.array([place.get(text, len(levels)) for text in level_texts(column)], np.int64)
 
 
