@@ -37,8 +37,15 @@ def test_ocr_letters_have_a_row_for_each_method(tmp_path, monkeypatch):
     y = rng.integers(0, 3, 320)
     part = (np.eye(3)[y] + 0.1 * rng.standard_normal((320, 3)), y, lengths)
     monkeypatch.setattr(ocr_letters, "load", lambda protocol: ocr_letters.Words(part, part))
-    argv = ["ocr-letters", "--quick", "--methods", "learned", "linear chain", "--output", str(tmp_path)]
-    assert main(argv) == 0
-    learned, linear = json.loads((tmp_path / "ocr-letters.json").read_text())["table"]
+    methods = ["learned", "linear chain", ocr_letters.SECOND_ORDER]
+    assert main(["ocr-letters", "--quick", "--methods", *methods, "--output", str(tmp_path)]) == 0
+    learned, linear, second_order = json.loads((tmp_path / "ocr-letters.json").read_text())["table"]
     assert learned["error %"] < 5 > linear["error %"]
+    assert second_order["error %"] < 5
     assert learned["vectors"] <= ocr_letters.QUICK_VECTORS
+
+
+def test_letters_with_the_one_before():
+    labels = ocr_letters.with_letter_before(np.array([2, 0, 1, 1]), np.array([3, 1]))
+    assert labels.tolist() == [2, 26 * 3 + 0, 26 * 1 + 1, 1]
+    assert (labels % ocr_letters.N_LETTERS).tolist() == [2, 0, 1, 1]
