@@ -5,9 +5,22 @@ import os
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import slimsvm
-from slimsvm import BSCA, BSGD, SVC, SVR, Checkpoint, OneClassSVM, modelfile
+from slimsvm import (
+    BSCA,
+    BSGD,
+    SVC,
+    SVR,
+    Checkpoint,
+    CrossTrainedSVC,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    OrdinalSVC,
+    modelfile,
+)
 
 BOTH = pytest.mark.parametrize("solver", [BSCA, BSGD])
 
@@ -129,6 +142,22 @@ def test_a_failed_write_leaves_the_file_before(tmp_path, monkeypatch):
         machine(BSGD).set_callbacks(Checkpoint(path)).fit(X, y)
     assert os.listdir(tmp_path) == ["run.slim"]
     assert slimsvm.load(path).n_iter_ == 2
+
+
+@pytest.mark.parametrize(
+    "clf",
+    [SVC(), SVC(max_basis=5), SVC(max_basis="auto"), SVC(multi_class="crammer-singer"), NuSVC(nu=0.1), NuSVR(),
+     OneClassSVM(), OrdinalSVC(), CrossTrainedSVC(), SVC(C="validate", max_basis=5)],
+    ids=repr,
+)  # fmt: skip
+@pytest.mark.parametrize("classes", [2, 3])
+def test_solvers_without_models_on_the_way_are_named(clf, classes, tmp_path):
+    """A search, and machines of pairs of classes, have no run of their own: it was an AttributeError."""
+    X, y = rows(80, classes if not isinstance(clf, CrossTrainedSVC) else 2)
+    clf = clone(clf).set_params(random_state=0).set_callbacks(Checkpoint(os.fsencode(tmp_path / "m.slim")))
+    with pytest.raises(ValueError, match="Checkpoint needs a solver with a model after every iteration"):
+        clf.fit(X, y)
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_is_wrong_is_said(tmp_path):

@@ -144,6 +144,8 @@ class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstima
     _y_numeric = False
     warm_start = False
 
+    _is_of_parts = True
+
     def __init__(
         self, *, C="validate", first_C="validate", kernel="rbf", degree=3, gamma="scale", coef0=0.0, n_subsets=5,
         subset_size=None, validation_size=None, variances=0.0, balance=True, max_basis="auto", second_stage=True,

@@ -267,6 +267,8 @@ class Iterations:
 
     def fitted(self) -> dict[str, Any] | None:
         """The attributes that the estimator would have if the fit stopped here."""
+        if self.run is None or self.estimator._is_of_parts:  # runs of a search or of parts are not the fit's
+            return None
         stopped = copy(self.estimator)
         if self.run.can_go_on:
             fit = replace(self.run.so_far(), history=list(self.history))
@@ -329,7 +331,7 @@ class Checkpoint:
     """
 
     def __init__(self, path, every=1):
-        self.path = os.fspath(path)
+        self.path = os.fsdecode(path)
         self.every = check_at_least("every", every, 1)
         try:
             self.path.format(iteration=1)

@@ -101,6 +101,8 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
     _settings: tuple[Any, ...] = ()
     # What is added to the scores.
     _centre = 0.0
+    # Whether fits are of parts, whose models are not the estimator's.
+    _is_of_parts = False
     # Parameters that say what scores mean: predictions and files go by those of the fit, whatever `set_params` says.
     _decisive: tuple[str, ...] = ()
     # How many rows nothing is learned from; None for estimators that hold none out.
