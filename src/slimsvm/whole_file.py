@@ -29,11 +29,14 @@ def write_whole(path: str | os.PathLike, parts: Iterable[str | bytes | memoryvie
     OSError
         The file could not be written (`FileNotFoundError`, `PermissionError`, disk full, ...); it names `path`.
     """
+    path_of_file = os.fsdecode(path)
     encoded = (part.encode() if isinstance(part, str) else part for part in parts)
     try:
+        if not os.path.basename(path_of_file):  # "folder/" is no name of a file, whether there is such a folder or not
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         earlier = _mode(path)
         if earlier is None or stat.S_ISREG(earlier):
-            _replace(os.path.realpath(os.fsdecode(path)), encoded, earlier)
+            _replace(os.path.realpath(path_of_file), encoded, earlier)
         else:
             with open(path, "wb") as file:
                 for part in encoded:

@@ -133,6 +133,14 @@ def test_a_link_to_nothing_makes_the_file_it_names(model, tmp_path):
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_a_folders_name_is_none_of_a_file(form, model, tmp_path):
+    """A name that ends in "/" became a file where there was no such folder."""
+    with pytest.raises(IsADirectoryError, match="new/"):
+        write(model, form, f"{tmp_path}/new/")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_links_in_a_circle_are_an_error(form, model, tmp_path):
     (tmp_path / "a.h").symlink_to(tmp_path / "b.h")
     (tmp_path / "b.h").symlink_to(tmp_path / "a.h")

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import slimsvm
-from slimsvm import BSCA, BSGD, SVC, SVR
+from slimsvm import BSCA, BSGD, SVC, SVR, OrdinalSVC
 from slimsvm.kernels import Laplacian
 from slimsvm.solvers import SOLVERS
 
@@ -224,6 +224,15 @@ def test_bad_chunks_are_named():
         clf.partial_fit(X[:, :2], y)
     with pytest.raises(ValueError, match=r"classes must hold at least two classes, found \[1\]"):
         machine(BSCA).partial_fit(X, np.ones(80, int))
+    for classes, found in (
+        ([0, np.nan], "NaN at position 1"),
+        ([None, 0, 1], "None at position 0"),
+        ([0, "1"], "both"),
+    ):
+        with pytest.raises(ValueError, match=f"classes must .*{found}"):
+            machine(BSCA).partial_fit(X, y, classes=classes)
+        with pytest.raises(ValueError, match=f"classes must .*{found}"):
+            OrdinalSVC(classes=classes).fit(X, y)
     with pytest.raises(ValueError, match="class_weight='balanced' counts all rows"):
         machine(BSCA, class_weight="balanced").partial_fit(X, y)
     with pytest.raises(ValueError, match="C='validate' tries values on all rows"):

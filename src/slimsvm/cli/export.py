@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(f"--{FLAGS.get(name, name)} goes with --to {' or '.join(forms)}, found --to {args.to}")
     if args.to == "onnx" and args.type == "int16":
         raise CommandError("--type int16 goes with --to c, found --to onnx")
-    path = Path(args.output) if args.output else Path(args.model).with_suffix(TARGETS[args.to].suffix)
+    path = Path(args.model).with_suffix(TARGETS[args.to].suffix) if args.output is None else Path(args.output)
     check_outputs([path], [args.model, args.rows])
     options = {name: value for name, value in given.items() if value is not None}
     header, arrays = read_model(args.model)

@@ -15,6 +15,7 @@ from slimsvm.estimators._shared.conformal import PredictsSets
 from slimsvm.estimators._shared.input_checks import (
     check_classes,
     class_codes,
+    named_classes,
 )
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.tasks import Ordinal
@@ -99,7 +100,7 @@ class OrdinalSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         check_classes(y)
         X, y, weights, index = self._training_rows(X, y, sample_weight)
         found = np.unique(y)
-        self.classes_ = found if self.classes is None else np.asarray(self.classes)
+        self.classes_ = found if self.classes is None else named_classes(self.classes)
         if self.classes_.ndim != 1 or len(np.unique(self.classes_)) < len(self.classes_):
             raise ValueError(
                 f"classes must name every class once, from the lowest to the highest; found {self.classes!r}"

@@ -25,6 +25,7 @@ from slimsvm.estimators._shared.input_checks import (
     check_option,
     class_codes,
     found_classes,
+    named_classes,
     takes_label_sets,
 )
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
@@ -381,11 +382,11 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         X, y = self._check_X(X, reset=is_first, y=y)
         check_classes(y)
         if is_first:
-            found = np.unique(y if classes is None else np.asarray(classes))
+            found = np.unique(y if classes is None else named_classes(classes))
             if len(found) < 2:
                 raise ValueError(f"classes must hold at least two classes, found {found.tolist()}")
             self.classes_, self._centre, self.multi_class_ = found, 0.0, self._resolve_multi_class(X, None)
-        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+        elif classes is not None and not np.array_equal(np.unique(named_classes(classes)), self.classes_):
             raise ValueError(f"classes are {self.classes_.tolist()} since the first call, found {list(classes)}")
         if self.loss == "ramp":
             raise ValueError("loss='ramp' is trained on all rows at once; partial_fit takes loss='hinge'")

@@ -257,7 +257,7 @@ def check_labels(y: np.ndarray) -> None:
     check_one_kind(y)
 
 
-def check_one_kind(y: Any) -> None:
+def check_one_kind(y: Any, name: str = "y", place: str = "row") -> None:
     """Refuse labels of which some are texts and others are not: they have no order, and a list's would become texts."""
     kind = getattr(getattr(y, "dtype", None), "kind", None)
     values: list[Any] = list(y) if isinstance(y, list | tuple) else y.tolist() if kind == "O" else []
@@ -265,7 +265,8 @@ def check_one_kind(y: Any) -> None:
         return
     other = next(row for row, value in enumerate(values) if isinstance(value, str) != isinstance(values[0], str))
     raise ValueError(
-        f"y must hold strings or numbers; found both, {values[0]!r} in row 0 and {values[other]!r} in row {other}"
+        f"{name} must hold strings or numbers; found both, {values[0]!r} in {place} 0 and {values[other]!r} in {place} "
+        f"{other}"
     )
 
 
@@ -302,6 +303,14 @@ def class_codes(y: np.ndarray, classes: np.ndarray, noun: str = "classes", hint:
         found = f"{y[unknown].tolist()[0]!r} in row {int(np.argmax(unknown))}"
         raise ValueError(f"y must hold the {noun} {classes.tolist()}; found {found}{hint}")
     return np.searchsorted(classes, y)
+
+
+def named_classes(classes: Any) -> np.ndarray:
+    """Classes that a user names, as an array; a ValueError where one is missing, or some are texts and others not."""
+    if (found := first_missing(classes)) is not None:
+        raise ValueError(f"classes must name every class; found {found[1]} at position {found[0]}")
+    check_one_kind(classes, "classes", "position")
+    return np.asarray(classes)
 
 
 def check_cost_matrix(cost_matrix: Any, n_classes: int) -> np.ndarray:
