@@ -1188,26 +1188,27 @@ struct slimsvm_ascend_call {
     double* step;                           // (m) scratch
 };
 
-/* Dual coordinate ascent for a support vector machine of two classes over explicit features, without an intercept:
- * sweeps over the rows in random order until all derivatives are within `tol`. */
+/* Dual coordinate ascent for support vector machines of two classes over explicit features, without an intercept:
+ * sweeps over the rows of one after another, in random order, until all its derivatives are within `tol`. */
 struct slimsvm_ascend_linear_call {
     int32_t real_size;
     int64_t n_rows;          // rows of Z
-    int64_t n;               // rows of the two classes
+    int64_t n_sets;          // problems of two classes
+    int64_t n;               // rows of all problems
     int64_t d;               // features
     int64_t max_sweeps;      // sweeps at most; n d max_sweeps <= 2^32
-    double tol;              // the greatest derivative less the least at which it ends
+    double tol;              // the greatest derivative less the least at which a problem ends
     const void* Z;           // real (n_rows, d)
+    const int64_t* starts;   // (n_sets + 1) offsets to n
     const int64_t* rows;     // (n) in 0..n_rows
     const double* sign;      // (n) labels -1 and +1
     const double* C_of_row;  // (n) C times the weight of each row, above 0
     const double* square;    // (n) |z|^2, above 0
     double* alpha;           // (n) dual variables
-    double* w;               // (d) sum_i alpha_i sign_i z_i
+    double* w;               // (n_sets, d) sum_i alpha_i sign_i z_i
     int64_t* active;         // (n) scratch
-    int64_t random;          // <-> state of the random numbers, not 0
-    int64_t sweeps;          // -> sweeps made
-    double violation;        // -> of the last one: the greatest derivative less the least
+    int64_t* random;         // (n_sets) state of the random numbers, not 0
+    double* violation;       // (n_sets) of the last sweep: the greatest derivative less the least
 };
 
 /* The same over the rows of a CSR matrix, with an intercept that is given, or is the weight of a constant feature. */

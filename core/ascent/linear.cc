@@ -1,4 +1,4 @@
-// Dual coordinate ascent for a support vector machine of two classes over explicit features, dense or sparse.
+// Dual coordinate ascent for support vector machines of two classes over explicit features, dense or sparse.
 //
 //     max_a  sum_i (1 - y_i b) a_i - |w|^2 / 2,   w = sum_i a_i y_i z_i,   0 <= a_i <= C_i
 //
@@ -101,10 +101,21 @@ void ascend_rows(const Rows& rows, Call& call, double& b, double moves) {
     }
 }
 
+// One of several problems over dense rows.
+struct Set {
+    int64_t n, max_sweeps;
+    double tol;
+    const double *sign, *C_of_row, *square;
+    double *alpha, *w;
+    int64_t* active;
+    int64_t random, sweeps;
+    double violation;
+};
+
 // Whether the numbers of a call are in their ranges; a sweep goes through ``size`` numbers.
 template <class Call>
 bool is_right(const Call& call, int64_t size) {
-    if (call.max_sweeps < 1 || call.random == 0 || call.max_sweeps > MOST_WORK / most(size, int64_t(1))) return false;
+    if (call.max_sweeps < 1 || call.max_sweeps > MOST_WORK / most(size, int64_t(1))) return false;
     for (int64_t i = 0; i < call.n; ++i)
         if (!(call.square[i] > 0.0 && call.C_of_row[i] > 0.0)) return false;
     return true;
@@ -113,7 +124,24 @@ bool is_right(const Call& call, int64_t size) {
 template <class T>
 void ascend_dense(struct slimsvm_ascend_linear_call& call) {
     double none = 0.0;
-    ascend_rows(Dense<T>{static_cast<const T*>(call.Z), call.rows, call.d}, call, none, 0.0);
+    for (int64_t s = 0; s < call.n_sets; ++s) {
+        const int64_t at = call.starts[s];
+        Set set = {call.starts[s + 1] - at,
+                   call.max_sweeps,
+                   call.tol,
+                   call.sign + at,
+                   call.C_of_row + at,
+                   call.square + at,
+                   call.alpha + at,
+                   call.w + s * call.d,
+                   call.active + at,
+                   call.random[s],
+                   0,
+                   0.0};
+        ascend_rows(Dense<T>{static_cast<const T*>(call.Z), call.rows + at, call.d}, set, none, 0.0);
+        call.random[s] = set.random;
+        call.violation[s] = set.violation;
+    }
 }
 
 template <class T>
@@ -126,6 +154,8 @@ void ascend_csr(struct slimsvm_ascend_sparse_call& call) {
 
 int32_t ascend_linear(struct slimsvm_ascend_linear_call* call) {
     if (!is_right(*call, call->n * most(call->d, int64_t(1)))) return SLIMSVM_BAD_ARGUMENT;
+    for (int64_t s = 0; s < call->n_sets; ++s)
+        if (call->random[s] == 0) return SLIMSVM_BAD_ARGUMENT;
     if (call->real_size == 4)
         ascend_dense<float>(*call);
     else
@@ -134,7 +164,7 @@ int32_t ascend_linear(struct slimsvm_ascend_linear_call* call) {
 }
 
 int32_t ascend_sparse(struct slimsvm_ascend_sparse_call* call) {
-    if (!is_right(*call, call->n_values + call->n)) return SLIMSVM_BAD_ARGUMENT;
+    if (call->random == 0 || !is_right(*call, call->n_values + call->n)) return SLIMSVM_BAD_ARGUMENT;
     if (call->real_size == 4)
         ascend_csr<float>(*call);
     else

@@ -1,5 +1,7 @@
 """As few vectors as do as well as the exact machine: the search and its end, and a number that is given."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -231,17 +233,17 @@ def test_vectors_of_many_features_move_along_directions(has_directions):
     X, labels = X.astype(np.float32), np.where(Z[:, 0] * Z[:, 1] > 0, 1, -1)
     task, kernel = Binary(), RBF(1 / (240 * X.var()))
     problem = Problem(as_rows(X), task.encode(labels, None), task, kernel)
-    exact = Exact().solve(problem).model
-    mover = reduced_models.Mover(problem, np.random.default_rng(0), EvalCounter())
+    fit = Exact().solve(problem)
+    exact, mover = fit.model, reduced_models.Mover(problem, np.random.default_rng(0), EvalCounter())
     assert (mover.along is not None) == has_directions
-    moved, plain = mover.moved(mover.distance(exact), None, 10, 1e12), Distance(exact, None, 1, EvalCounter())
+    moved, plain = mover.moved(mover.distance(fit), None, 10, 1e12), Distance(exact, None, 1, EvalCounter())
     distances = [plain.at(np.float64(basis))[0] for basis in (exact.basis[:10], moved)]
     assert moved.shape == (10, 240)
     assert distances[1] < 0.8 * distances[0]
     if has_directions:
         seen = mover.along[0].of_vectors(moved)
         np.testing.assert_allclose(mover.along[0].lifted(seen), moved, atol=1e-4)
-        value, gradient, _ = mover.distance(exact).at(seen)
+        value, gradient, _ = mover.distance(fit).at(seen)
         assert value == pytest.approx(distances[1], rel=0.01)
         assert not gradient[:, -1].any()
 
@@ -475,15 +477,50 @@ def test_a_file_keeps_the_solver(tmp_path):
 # -- a number that is given ------------------------------------------------------------------------------------------
 
 
-def test_many_pairs_are_moved_towards_by_some_random_sums(settings_of_estimators):
-    """Seven classes have 21 functions, more than are moved towards; the error is that of few functions all the same."""
+def pairs_of_seven_classes():
     X, y = make_classification(
         1500, 6, n_informative=6, n_redundant=0, n_classes=7, n_clusters_per_class=1, class_sep=3.0, random_state=0
     )
-    mixed = SVC(max_basis="auto", multi_class="ovo", random_state=0).fit(X[:1000], y[:1000])
-    settings_of_estimators(MoveSettings(sketch=100))
+    task = OneVsOne(7)
+    return X, y, Problem(as_rows(X[:1000]), task.encode(y[:1000]), task, RBF(0.1))
+
+
+def test_many_pairs_are_moved_towards_by_some_random_sums(settings_of_estimators):
+    """Seven classes have 21 functions, more than are moved towards; the error is that of few functions all the same."""
+    X, y, _ = pairs_of_seven_classes()
     whole = SVC(max_basis="auto", multi_class="ovo", random_state=0).fit(X[:1000], y[:1000])
+    settings_of_estimators(MoveSettings(most_outputs=5))
+    mixed = SVC(max_basis="auto", multi_class="ovo", random_state=0).fit(X[:1000], y[:1000])
     assert abs(mixed.score(X[1000:], y[1000:]) - whole.score(X[1000:], y[1000:])) < 0.02
+
+
+def test_the_distance_class_by_class_is_that_of_all_pairs():
+    """Each vector of the exact machine is in the 6 pairs of its class; coefficients of the others are 0."""
+    X, _, problem = pairs_of_seven_classes()
+    exact, seen = Exact().solve(problem), []
+    for most_outputs in (100, 20):
+        seen_by = replace(problem, settings=(MoveSettings(most_outputs=most_outputs),))
+        mover = reduced_models.Mover(seen_by, np.random.default_rng(0), EvalCounter())
+        seen.append(mover.distance(exact))
+    assert [len(distance.own.parts) for distance in seen] == [1, 7]
+    assert {len(part.outputs) for part in seen[1].own.parts} == {6}
+    (value, gradient, coef), (own, own_gradient, own_coef) = (distance.at(np.float64(X[:20])) for distance in seen)
+    assert own == pytest.approx(value, rel=1e-5)
+    np.testing.assert_allclose(own_gradient, gradient, atol=1e-5 * np.abs(gradient).max())
+    np.testing.assert_allclose(own_coef, coef, atol=1e-4 * np.abs(coef).max())
+
+
+@pytest.mark.parametrize("intercept", ["free", "regularized"])
+def test_the_exact_machine_knows_its_norm(intercept):
+    X, y, of_pairs = pairs_of_seven_classes()
+    numbers, two = Regression(), Binary()
+    for problem in (
+        replace(of_pairs, intercept=intercept),
+        Problem(as_rows(X), two.encode(np.where(y > 3, 1.0, -1.0)), two, RBF(0.1), intercept=intercept),
+        Problem(as_rows(X), numbers.encode(np.float64(y)), numbers, RBF(0.1), intercept=intercept),
+    ):
+        fit = Exact().solve(problem)
+        assert fit.norm_squared == pytest.approx(fit.model.norm_squared(), rel=1e-4)
 
 
 def test_a_given_number_is_moved_if_that_is_near_and_learned_if_not():

@@ -14,7 +14,7 @@ from slimsvm.parts.span.pair_ascent import AscentSettings, pair_coefficients
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, OneVsOne
 
-TO_MANY_DIGITS = (AscentSettings(tol=1e-6, sweeps=20_000),)
+TO_MANY_DIGITS = (AscentSettings(tol=1e-6, tol_of_pairs=1e-6, sweeps=20_000),)
 
 
 def problem_of(n_classes, n=120, weights=None, **changes):
@@ -70,6 +70,13 @@ def test_threads_memory_and_precision(changes):
     np.testing.assert_allclose(other, one, rtol=0, atol=1e-2 if "precision" in changes else 1e-9)
     if "n_jobs" in changes:
         np.testing.assert_array_equal(other, one)
+
+
+def test_pairs_that_are_solved_together_are_those_one_by_one():
+    X, _, problem = problem_of(4)
+    alone = replace(problem, settings=(AscentSettings(call_work=60 * 16 * 1000),))  # of one pair in all its sweeps
+    one, other = (pair_coefficients(p, X[:15]).model for p in (problem, alone))
+    np.testing.assert_array_equal(one.coef, other.coef)
 
 
 def test_sweeps_that_are_spent_are_told():

@@ -5,7 +5,7 @@ The mathematics are in `bases.reduced_set`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,12 +50,33 @@ USUAL = DistanceSettings()
 
 
 @dataclass(frozen=True)
+class Part:
+    """Rows of a source that stand together and are compared in some of the outputs; in the others they are 0.
+
+    Of pairs of classes, each row is in the pairs of its class: of ten classes in 9 of 45.
+    """
+
+    rows: slice
+    outputs: Any  # their places, or all as a slice
+
+    def within(self, block: slice) -> Part | None:
+        """Return the part of a block of rows, counted from its first; None if there is none."""
+        lo, hi = max(self.rows.start, block.start), min(self.rows.stop, block.stop)
+        return Part(slice(lo - block.start, hi - block.start), self.outputs) if lo < hi else None
+
+
+@dataclass(frozen=True)
 class Source:
     """Rows that D sums over: the values they are compared with, (n, m), and whether they count by their scores."""
 
     kernel_rows: KernelRows
     target: Array
     is_scored: bool
+    parts: tuple[Part, ...]
+
+    def parts_of(self, block: slice) -> list[Part]:
+        """Return the parts of a block of rows."""
+        return [part for whole in self.parts if (part := whole.within(block)) is not None]
 
 
 class Distance:
@@ -71,6 +92,10 @@ class Distance:
         Of kernel values with rows, and of products with them. Single precision takes half the time; D is then known to
         some 1e-6 of its greatest value.
     settings : DistanceSettings
+    parts : tuple of Part, optional
+        Of the model's vectors, where each is in some of the outputs only.
+    norm_squared : float, optional
+        ‖w‖² of the model, where it is known.
     """
 
     def __init__(
@@ -81,6 +106,8 @@ class Distance:
         counter: EvalCounter,
         dtype: Any = np.float64,
         settings: DistanceSettings = USUAL,
+        parts: tuple[Part, ...] | None = None,
+        norm_squared: float | None = None,
     ):
         self.settings = settings
         self._jitters: tuple[float, ...] = JITTERS[np.dtype(dtype)]
@@ -91,12 +118,13 @@ class Distance:
         def rows(raw):
             return KernelRows(self.kernel, raw, dtype=dtype, n_jobs=n_jobs, counter=counter)
 
-        self.own = Source(rows(model.basis), model.coef.astype(dtype, copy=False), is_scored=False)
+        parts = _whole(model.n_basis) if parts is None else parts
+        self.own = Source(rows(model.basis), model.coef.astype(dtype, copy=False), False, parts)
         self.sources, self._scored = [self.own], 0.0
-        self._norm_squared: float | None = np.nan if is_sigmoid else None
+        self._norm_squared: float | None = np.nan if is_sigmoid else norm_squared
         if X is not None:
             scores = replace(model, dtype="float64").scores(X, n_jobs) - model.intercept
-            self.sources.append(Source(rows(X), scores.astype(dtype, copy=False), is_scored=True))
+            self.sources.append(Source(rows(X), scores.astype(dtype, copy=False), True, _whole(len(scores))))
             self._scored = float(np.mean(np.sum(scores**2, axis=1)))
 
     @property
@@ -127,9 +155,9 @@ class Distance:
                 if source.is_scored:
                     pull += self._weight(source) * (values @ beta.astype(self.dtype, copy=False))
                 self._add(source.kernel_rows.rows.slice(*_bounds(rows), self.dtype), values, pull, beta, basis,
-                          gradient, mass)  # fmt: skip
+                          source.parts_of(rows), gradient, mass)  # fmt: skip
         if gram is not None:
-            self._add(basis, gram, self.norm_weight * beta, beta, basis, gradient, mass)
+            self._add(basis, gram, self.norm_weight * beta, beta, basis, _whole(len(basis)), gradient, mass)
         if self._folding.norms:
             gradient -= basis * mass[:, None]
         return self.total - less, 2.0 * self._folding.metric * gradient, beta
@@ -183,9 +211,11 @@ class Distance:
             keep = len(source.target) * k * 8 <= self.settings.kept_bytes
             for rows, values in self._blocks(source, basis, kept, keep):
                 scaled, target = values if weight == 1.0 else weight * values, source.target[rows]
+                own = [(part.rows, part.outputs, target[part.rows, part.outputs]) for part in source.parts_of(rows)]
 
-                def add(part, values=values, scaled=scaled, target=target, square=source.is_scored):
-                    T[part] += scaled[:, part].T @ target
+                def add(part, values=values, scaled=scaled, own=own, square=source.is_scored):
+                    for these, outputs, target in own:
+                        T[part, outputs] += scaled[these, part].T @ target
                     if square:
                         H[part] += scaled[:, part].T @ values
 
@@ -226,15 +256,28 @@ class Distance:
         if keep:
             kept[key] = done
 
-    def _add(self, x: Any, values: Array, pull: Array, beta: Array, basis: Array, gradient: Array, mass: Array) -> None:
+    def _add(
+        self,
+        x: Any,
+        values: Array,
+        pull: Array,
+        beta: Array,
+        basis: Array,
+        parts: Iterable[Part],
+        gradient: Array,
+        mass: Array,
+    ) -> None:
         """Add Σ_i W_ij x_i and Σ_i W_ij with W_ij = ⟨pull_i, β_j⟩ k'(x_i, b_j), k' in the folded product."""
         kernel, folding = self._differentiable, self._folding
         beta = beta.astype(pull.dtype, copy=False)
         pull = self._steepness * pull if folding.slope_is_value else pull
         products = np.multiply if self.n_outputs == 1 else np.matmul  # for one column and one row these are the same
+        own = [(part.rows, pull[part.rows, part.outputs], beta[:, part.outputs]) for part in parts]
 
         def add(part):
-            weights = products(pull, beta[part].T)
+            weights = np.empty((len(pull), len(beta[part])), pull.dtype)
+            for these, pull_of, beta_of in own:
+                products(pull_of, beta_of[part].T, out=weights[these])
             if folding.slope_is_value:
                 weights *= values[:, part]
             else:
@@ -260,6 +303,11 @@ def _mean_square(model: KernelExpansion) -> float:
     """Return the mean of k(x, x) over the model's vectors, which bounds how much ‖w‖² = 1 adds to a squared score."""
     mean = float(np.mean(model.kernel.diag(model.basis)))
     return mean if mean > 0 else 1.0
+
+
+def _whole(n: int) -> tuple[Part, ...]:
+    """Return all rows, in all outputs, as one part."""
+    return (Part(slice(0, n), slice(None)),)
 
 
 def _bounds(rows: slice) -> tuple[int, int]:

@@ -73,6 +73,8 @@ class Fit:
         Whether float32 kernel values were too coarse for the problem.
     kept : Kept or None
         Values that the exact solver leaves for later fits of these rows: scores, and kernel values of few rows.
+    norm_squared : float or None
+        ‖w‖² as the exact solver knows it of its dual point; None where nobody has computed it.
     """
 
     model: KernelExpansion
@@ -87,6 +89,7 @@ class Fit:
     trials: list[dict[str, Any]] = field(default_factory=list)
     is_too_coarse: bool = False
     kept: Kept | None = None
+    norm_squared: float | None = None
 
     @property
     def n_iter(self) -> int:

@@ -231,9 +231,9 @@ class _Search(SizeSearch):
             return self._unmoved(exact, problem, k, exact.status)
         machine = Machine(self.problem.task, SOLVED)
         try:
-            basis = self.mover.moved(self.mover.distance(exact.model), None, k, self.exact_evals)
+            basis = self.mover.moved(self.mover.distance(exact), None, k, self.exact_evals)
             self.note("moved vectors", k, None)
-            if not task.class_pairs() and self.mover.missed(exact.model, basis) > self.settings.most_missed:
+            if not task.class_pairs() and self.mover.missed(exact, basis) > self.settings.most_missed:
                 return self._learned_instead(exact, problem, k)
             small = self.solved(machine, self.problem, basis, "all rows", exact.model)
             bound = exact.lower_bound if task == machine.task else None
@@ -276,7 +276,7 @@ class _Search(SizeSearch):
             known = float(np.mean([part.exact.model.n_basis for part in self.parts]))
             growth = max(1.0, exact.model.n_basis / known) ** 0.5
             k = max(basis.shape[0], round(min(basis.shape[0] * growth, LARGE_SHARE * exact.model.n_basis)))
-            begin, distance = None if is_sparse(basis) else basis, self.mover.distance(exact.model)
+            begin, distance = None if is_sparse(basis) else basis, self.mover.distance(exact)
             basis = self.mover.moved(distance, begin, k, self.exact_evals)
             bound = exact.lower_bound if measured_by(self.problem.task) == machine.task else None
         if machine.way == SOLVED:

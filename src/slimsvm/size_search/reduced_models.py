@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.bases.distance import Distance, descend
+from slimsvm.bases.distance import Distance, Part, descend
 from slimsvm.bases.preimage import get_preimage
 from slimsvm.bases.reduced_set import greedy
 from slimsvm.kernels import RBF, EvalCounter, KernelRows
@@ -22,6 +22,7 @@ from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.principal_directions import Directions, search_for
 from slimsvm.parts.problem import Problem
+from slimsvm.parts.run import Fit
 from slimsvm.rows import is_sparse, is_text
 from slimsvm.solvers.exact import Exact
 from slimsvm.solvers.sampled_cuts import ExactCuts
@@ -101,8 +102,9 @@ class MoveSettings:
     # many multiply-adds nothing is spared.
     value_cost: float = 40
     quick_work: float = 1.2e9
-    # Functions of more pairs of classes than this are moved towards by as many random sums of them.
-    sketch: int = 48
+    # Of more pairs of classes than this, vectors of the exact machine count in the pairs of their class alone; where
+    # these are more as well, so many random sums of all functions are moved towards.
+    most_outputs: int = 48
     # Vectors of text that are preimages (dense ones), at most; beyond they are found among the rows.
     most_preimages: int = 50
 
@@ -161,22 +163,26 @@ class Mover:
         cost = self.settings.value_cost
         return (cost + self.along[0].V.shape[1]) / (cost + self.problem.rows.n_features)
 
-    def distance(self, exact: KernelExpansion) -> Distance:
+    def distance(self, exact: Fit) -> Distance:
         """How far models are from an exact one, or from some random sums of its functions."""
-        m, n_sums = exact.coef.shape[1], self.settings.sketch
-        if m > n_sums:
-            mixed = exact.coef @ (np.random.default_rng(0).normal(size=(m, n_sums)) / np.sqrt(n_sums))
-            exact = replace(exact, coef=mixed, intercept=np.zeros(n_sums))
+        model, parts, norm = exact.model, None, exact.norm_squared
+        pairs, most = measured_by(self.problem.task).class_pairs(), self.settings.most_outputs
+        if len(pairs) > most and pairs[-1][1] <= most:
+            model, parts = by_class(model, np.array(pairs))
+        elif len(pairs) > most:
+            mixed = model.coef @ (np.random.default_rng(0).normal(size=(len(pairs), most)) / np.sqrt(most))
+            model, norm = replace(model, coef=mixed, intercept=np.zeros(most)), None
         if self.along is None:
-            return self._distance(exact, np.float32)
+            return self._distance(model, np.float32, parts, norm)
         directions, centre = self.along
-        rows = KernelRows(exact.kernel, exact.basis, dtype=np.float32, n_jobs=self.problem.n_jobs, centre=centre)
-        exact = replace(exact, basis=directions.seen(rows), kernel=RBF(1.0))
-        return DistanceAlong(exact, None, self.problem.n_jobs, self.counter, np.float32)
+        rows = KernelRows(model.kernel, model.basis, dtype=np.float32, n_jobs=self.problem.n_jobs, centre=centre)
+        model = replace(model, basis=directions.seen(rows), kernel=RBF(1.0))
+        how: Any = {"dtype": np.float32, "parts": parts, "norm_squared": norm}
+        return DistanceAlong(model, None, self.problem.n_jobs, self.counter, **how)
 
-    def missed(self, exact: KernelExpansion, basis: Any) -> float:
+    def missed(self, exact: Fit, basis: Any) -> float:
         """The share of ‖w‖² that the nearest model over given vectors does not have."""
-        distance = self._distance(exact, np.float64)
+        distance = self._distance(exact.model, np.float64, norm_squared=exact.norm_squared)
         left = distance.parts(basis, distance.coefficients(basis))[1]
         return left**2 / distance.norm_squared if distance.norm_squared > 0 else 0.0
 
@@ -234,5 +240,26 @@ class Mover:
             most = own.more_steps if have else own.first_steps
         return min(int(max(quick_evals(self.problem), room) / work), most), work
 
-    def _distance(self, exact: KernelExpansion, dtype: Any) -> Distance:
-        return Distance(exact, None, self.problem.n_jobs, self.counter, dtype)
+    def _distance(
+        self,
+        model: KernelExpansion,
+        dtype: Any,
+        parts: tuple[Part, ...] | None = None,
+        norm_squared: float | None = None,
+    ) -> Distance:
+        how: Any = {"dtype": dtype, "parts": parts, "norm_squared": norm_squared}
+        return Distance(model, None, self.problem.n_jobs, self.counter, **how)
+
+
+def by_class(model: KernelExpansion, pairs: Array) -> tuple[KernelExpansion, tuple[Part, ...]]:
+    """A model of pairs of classes with its vectors sorted by class, and the pairs that those of each class are in.
+
+    Coefficients in a pair are positive in its first class.
+    """
+    vectors, first = np.arange(model.n_basis), (model.coef != 0).argmax(axis=1)
+    of_vector = pairs[first, np.where(model.coef[vectors, first] > 0, 0, 1)]
+    order, parts = np.argsort(of_vector, kind="stable"), list[Part]()
+    ends = np.cumsum(np.bincount(of_vector, minlength=int(pairs.max()) + 1)).tolist()
+    for label, (lo, hi) in enumerate(zip([0, *ends], ends)):
+        parts.append(Part(slice(lo, hi), np.flatnonzero((pairs == label).any(axis=1))))
+    return replace(model, basis=model.basis[order], coef=model.coef[order]), tuple(parts)

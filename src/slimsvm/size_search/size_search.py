@@ -328,7 +328,7 @@ class SizeSearch(SearchWork):
             return self.heed(self.refined(machine, part.problem, stage, start.n_basis, start)).model
         if part.size != k:
             if part.distance is None:
-                part.distance = self.mover.distance(part.exact.model)
+                part.distance = self.mover.distance(part.exact)
             begin = part.basis if part is self.parts[0] else self.parts[0].basis
             part.basis, part.size = self.mover.moved(part.distance, begin, k, self.exact_evals), k
         if machine.way == SOLVED:

@@ -446,7 +446,9 @@ class ExactRun(Run):
         if not takes_long or self.checked is not None:
             self.kept.put(LAST, (state.v, self.dual.target - self.g))
         self.kept.put("kernel rows", self.kernel_rows)
-        return Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept)
+        fit = Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept)
+        fit.norm_squared = self.dual_point().seen
+        return fit
 
 
 def sweeps_suit(problem: Problem) -> bool:

@@ -137,9 +137,8 @@ class OneVsOne(Task):
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
         """Return the loss-augmented argmax of every example."""
-        signs = np.zeros(scores.shape)
-        for column, (a, b) in enumerate(self.class_pairs()):
-            signs[:, column] = (examples.labels == a) - 1.0 * (examples.labels == b)
+        pairs, classes = np.array(self.class_pairs()), np.arange(self.n_classes)[:, None]
+        signs = ((pairs[:, 0] == classes) - 1.0 * (pairs[:, 1] == classes))[examples.labels]
         counts = np.where((signs != 0) & (signs * scores < 1), self.pair_factors(), 0.0)
         return Augmented(delta=counts.sum(axis=1), coef=counts * signs)
 

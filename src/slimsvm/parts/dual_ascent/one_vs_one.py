@@ -86,6 +86,8 @@ class PairFit:
     n_iter : int
     state : object
         The state for a warm start.
+    norm_squared : float or None
+        ‖w‖² of the pair's model; None where the solver does not know it.
     report_kernel_evals : int
         Kernel evaluations that only the report took.
     """
@@ -97,6 +99,7 @@ class PairFit:
     status: Status
     n_iter: int
     state: Any
+    norm_squared: float | None
     report_kernel_evals: int = 0
 
 
@@ -183,6 +186,7 @@ class OneVsOneRun(Run):
             status=fit.status,
             n_iter=fit.n_iter,
             state=fit.state,
+            norm_squared=fit.norm_squared,
             report_kernel_evals=fit.counters["report_kernel_evals"],
         )
 
@@ -250,7 +254,9 @@ class OneVsOneRun(Run):
         counters["report_kernel_evals"] = sum(fit.report_kernel_evals for fit in self.fits)
         state = PairStates(self.states, problem.task, problem.examples)
         self.kept.put("kernel rows", self.kernel_rows)
-        return Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept)
+        norms = [part.norm_squared for part in self.fits if part.norm_squared is not None]
+        norm = float(sum(norms)) if len(norms) == len(self.fits) else None
+        return Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept, norm_squared=norm)
 
 
 class TargetsRun(OneVsOneRun):

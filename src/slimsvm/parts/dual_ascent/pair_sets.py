@@ -299,7 +299,8 @@ class PairSets:
         if self.dual.balanced and self.violation[k] > self.problem.tol:
             self.choose_intercept(k)
         part, v = self.part(k), self.v[self.part(k)].copy()
-        self.kept.put(self.names[k], (v, self.dual.target[part] - self.g[part]))
+        scores = self.dual.target[part] - self.g[part]
+        self.kept.put(self.names[k], (v, scores))
         examples = Examples(labels=self.examples.labels[part], weights=self.examples.weights[part])
         return PairFit(
             v=v,
@@ -309,6 +310,7 @@ class PairSets:
             status=status,
             n_iter=int(self.n_calls[k]),
             state=DualState(v, float(self.C[k]), TWO_CLASSES, examples),
+            norm_squared=float(v @ scores) - self.dual.offset * float(v.sum()) ** 2,
         )
 
 

@@ -26,13 +26,18 @@ from slimsvm.parts.span.smoothed_newton import subspace
 
 Array = np.ndarray
 
+# Columns that processors take at once.
+AT_ONCE = 8
+
 
 @dataclass(frozen=True)
 class AscentSettings:
     """Settings of when a pair is solved; docs/experiments/automatic_choice.md: 50 sweeps do not always suffice."""
 
-    # A pair is solved when its derivatives are this small; the margin is 1. Chosen, not measured.
+    # Two classes are solved when derivatives are this small, where the margin is 1 (chosen, not measured), and pairs of
+    # several (learned_bases.md, "Several classes class by class").
     tol: float = 0.1
+    tol_of_pairs: float = 0.2
     # The most sweeps over the rows of each pair. Late sweeps are short: they leave out rows at a bound, which are most.
     sweeps: int = 1000
     # The most numbers that one compiled call goes through: Ctrl-C is checked between calls.
@@ -75,17 +80,22 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
     space = subspace(problem, kernel_rows, basis)
     rows = _Rows(space, problem.memory_limit // 2)
     seeds, own = problem.generator().integers(1, 2**62, len(pairs)), problem.settings_of(AscentSettings)
+    tol = own.tol_of_pairs if len(pairs) > 1 else own.tol
     members = {label: np.flatnonzero(examples.labels == label) for label in np.unique(pairs).tolist()}
     u, converged = np.zeros((space.rank + 1, len(pairs))), np.zeros(len(pairs), dtype=bool)
+    sizes = [sum(len(members[label]) for label in pair) for pair in pairs]
+    together = _together([size * rows.width for size in sizes], own)
 
     def solve(lo: int, hi: int) -> None:
-        for k in range(lo, hi):
-            index = np.sort(np.concatenate([members[label] for label in pairs[k]]))
-            sign = np.where(examples.labels[index] == pairs[k][0], 1.0, -1.0)
-            C_of_row = problem.C * examples.weights[index]
-            u[:, k], converged[k] = _two_classes(*rows.of(index), sign, C_of_row, int(seeds[k]), own)
+        for some in together[lo:hi]:
+            index = np.concatenate([np.sort(np.concatenate([members[a], members[b]])) for a, b in pairs[some]])
+            first = np.repeat([pair[0] for pair in pairs[some]], sizes[some])
+            sign, C_of_row = np.where(examples.labels[index] == first, 1.0, -1.0), problem.C * examples.weights[index]
+            starts = np.cumsum([0, *sizes[some]])
+            w, violation = _ascend(*rows.of(index), starts, sign, C_of_row, seeds[some], tol, own)
+            u[:, some], converged[some] = w[:, : space.rank + 1].T, violation <= tol
 
-    run_tiles(solve, len(pairs), kernel_rows.n_jobs)
+    run_tiles(solve, len(together), kernel_rows.n_jobs)
     coef, intercept = space.coefficients(u)
     used = coef.any(axis=1)
     model = KernelExpansion(
@@ -100,19 +110,28 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
 
 
 class _Rows:
-    """Whitened coordinates of rows and their squared lengths; those of all rows are stored if memory allows."""
+    """Whitened coordinates of rows and their squared lengths; those of all rows are stored if memory allows.
+
+    Columns of 0 fill the last numbers that a processor takes at once: ``width`` is that of all.
+    """
 
     def __init__(self, space: Any, memory_limit: int):
         self.space, self.whole = space, None
-        if space.n_rows * (space.rank + 1) * space.kernel_rows.dtype.itemsize <= memory_limit:
-            Z = space.whitened(np.arange(space.n_rows))
+        self.width = -(-(space.rank + 1) // AT_ONCE) * AT_ONCE
+        if space.n_rows * self.width * space.kernel_rows.dtype.itemsize <= memory_limit:
+            Z = self._filled(np.arange(space.n_rows))
             self.whole = Z, _squares(Z)
+
+    def _filled(self, index: Array) -> Array:
+        Z = np.zeros((len(index), self.width), self.space.kernel_rows.dtype)
+        Z[:, : self.space.rank + 1] = self.space.whitened(index)
+        return Z
 
     def of(self, index: Array) -> tuple[Array, Array, Array]:
         """Return coordinates that contain the rows at ``index``, squared lengths, and where these rows are in them."""
         if self.whole is not None:
             return self.whole[0], self.whole[1][index], index
-        Z = self.space.whitened(index)
+        Z = self._filled(index)
         return Z, _squares(Z), np.arange(len(index))
 
 
@@ -121,18 +140,38 @@ def _squares(Z: Array) -> Array:
     return found
 
 
-def _two_classes(
-    Z: Array, square: Array, rows: Array, sign: Array, C_of_row: Array, seed: int, own: AscentSettings
-) -> tuple[Array, bool]:
-    """Return one pair's weights u, and whether the sweeps converged."""
+def _together(work: list[int], own: AscentSettings) -> list[slice]:
+    """Return the pairs that one compiled call solves: as many as it may go through in all their sweeps."""
+    found, lo, total = list[slice](), 0, 0
+    for k, of_sweep in enumerate(work):
+        if k > lo and (total + of_sweep) * own.sweeps > own.call_work:
+            found.append(slice(lo, k))
+            lo, total = k, 0
+        total += of_sweep
+    return [*found, slice(lo, len(work))]
+
+
+def _ascend(
+    Z: Array,
+    square: Array,
+    rows: Array,
+    starts: Array,
+    sign: Array,
+    C_of_row: Array,
+    seeds: Array,
+    tol: float,
+    own: AscentSettings,
+) -> tuple[Array, Array]:
+    """Return the weights u of some pairs, a row each, and their violations: within ``tol`` where sweeps converged."""
     n, d = len(rows), Z.shape[1]
-    w, at_once = np.zeros(d), int(max(1, min(own.sweeps, own.call_work // (n * d))))
+    w, violation, at_once = np.zeros((len(seeds), d)), np.zeros(len(seeds)), own.call_work // (n * d)
+    at_once = int(max(1, min(own.sweeps, at_once)))
     call = core.ascend_linear.prepare(
-        Z=Z, rows=rows, sign=sign, C_of_row=C_of_row, square=square, alpha=np.zeros(n), w=w,
-        active=np.zeros(n, dtype=np.int64), tol=own.tol, max_sweeps=at_once,
+        Z=Z, starts=starts, rows=rows, sign=sign, C_of_row=C_of_row, square=square, alpha=np.zeros(n), w=w,
+        active=np.zeros(n, dtype=np.int64), tol=tol, max_sweeps=at_once, random=seeds.copy(), violation=violation,
     )  # fmt: skip
     for _ in range(-(-own.sweeps // at_once)):
-        seed, _, violation = call(random=seed)
-        if violation <= own.tol:
-            return w, True
-    return w, False
+        call()
+        if violation.max() <= tol:
+            break
+    return w, violation
