@@ -1,4 +1,4 @@
-"""As few vectors as do as well as the exact machine: the search and its end, and a number that is given."""
+"""As few vectors as do as well as the exact SVM: the search and its end, and a number that is given."""
 
 from dataclasses import replace
 
@@ -54,9 +54,9 @@ def test_few_vectors_do_as_well(fitted):
     X, y = moons()
     X_test, y_test = moons(5000, 1)
     exact = SVC(C=10.0, gamma=1.0).fit(X, y)
-    assert stages(fitted)[0] == f"exact machine of a part 1 of {FOLDS}"
+    assert stages(fitted)[0] == f"exact SVM of a part 1 of {FOLDS}"
     assert "25 vectors" in stages(fitted)
-    assert stages(fitted)[-2:] == ["exact machine", "all rows"]
+    assert stages(fitted)[-2:] == ["exact SVM", "all rows"]
     assert fitted.n_basis_ <= exact.n_basis_ / 5
     assert fitted.score(X_test, y_test) > exact.score(X_test, y_test) - 0.005
     assert fitted.status_ == "converged"
@@ -113,7 +113,7 @@ def test_without_such_vectors_the_exact_machine_of_all_rows(monkeypatch):
     X, y = moons(600)
     clf = SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(X, y)
     exact = SVC(C=10.0, gamma=1.0).fit(X, y)
-    assert stages(clf)[-1] == "exact machine"
+    assert stages(clf)[-1] == "exact SVM"
     assert clf.objective_ == pytest.approx(exact.objective_, rel=1e-4)
     np.testing.assert_array_equal(np.sort(clf.support_), np.sort(exact.support_))
     assert "none does" in clf.history_[-1]["search"]
@@ -278,7 +278,7 @@ def test_the_machine_that_was_asked_for(machine, tmp_path):
     assert clf.multi_class_ == machine
     assert {trial["multi_class"] for trial in clf.validation_} == {machine}
     assert clf.intercept_kind_ == ("free" if machine == "ovo" else "regularized")
-    assert (clf.lower_bound_ is not None) == (machine == "ovo" or stages(clf)[-1] == "exact machine")
+    assert (clf.lower_bound_ is not None) == (machine == "ovo" or stages(clf)[-1] == "exact SVM")
     clf.save(tmp_path / "model.slim")
     np.testing.assert_array_equal(slimsvm.load(tmp_path / "model.slim").predict(X), clf.predict(X))
 
@@ -313,7 +313,7 @@ def test_vectors_of_text_stay_sparse_where_many_are_needed(monkeypatch, settings
 
 
 def test_a_metric_of_their_own():
-    """Six features of noise, which the exact machine's kernel counts like the others."""
+    """Six features of noise, which the exact SVM's kernel counts like the others."""
     X, y = moons(1500)
     X = np.column_stack([X, np.random.default_rng(0).normal(size=(len(X), 6))])
     isotropic = SVC(C=10.0, kernel=RBF(0.3), max_basis="auto", random_state=0).fit(X, y)
@@ -344,10 +344,10 @@ def test_regression():
 
 
 def test_no_vectors_may_do():
-    """All targets lie within epsilon of each other: the exact machine has no vectors then."""
+    """All targets lie within epsilon of each other: the exact SVM has no vectors then."""
     X, y = moons(600)
     reg = SVR(max_basis="auto", gamma=1.0, epsilon=0.5, random_state=0).fit(X, y)
-    assert stages(reg)[-1] == "exact machine"
+    assert stages(reg)[-1] == "exact SVM"
     assert reg.n_basis_ == 0
     np.testing.assert_allclose(reg.predict(X), SVR(gamma=1.0, epsilon=0.5).fit(X, y).predict(X), rtol=1e-8)
 
@@ -359,7 +359,7 @@ def test_weights_count_in_the_errors():
     weights = np.where(wrong, 1e-6, 1.0)
     settings = {"C": 10.0, "gamma": 1.0, "max_basis": "auto", "random_state": 0}
     clf = SVC(**settings).fit(X, np.where(wrong, 1 - y, y), weights)
-    assert clf.history_[-1]["search"].startswith("error on rows held out: exact machine")
+    assert clf.history_[-1]["search"].startswith("error on rows held out: exact SVM")
     assert clf.validation_[-1]["error"] < 0.1
 
 
@@ -435,7 +435,7 @@ def test_an_interrupted_search_returns_the_exact_machine_of_a_part_and_warns(mon
     monkeypatch.setattr(reduced_models, place, press_ctrl_c)
     X, y = moons(600)
     settings = {"C": 10.0, "gamma": 1.0, "kernel": "laplacian" if place == "greedy" else "rbf"}
-    with pytest.warns(ConvergenceWarning, match=r"ended early \(interrupted\): the exact machine of 400 of the rows"):
+    with pytest.warns(ConvergenceWarning, match=r"ended early \(interrupted\): the exact SVM of 400 of the rows"):
         clf = SVC(max_basis="auto", random_state=0, **settings).fit(X, y)
     assert clf.status_ == "interrupted"
     assert clf.lower_bound_ <= clf.objective_
@@ -558,7 +558,7 @@ def test_moved_vectors_follow_learned_ones_that_there_is_no_room_for(is_quick, m
     search.splits, search.leads = trials.parts(y, False, np.random.default_rng(0)), 2
     search._part(0)
     search.exact_evals = search._exact_work()
-    assert [machine.way == reduced_models.LEARNED for machine in search._machines(20)] == [is_quick]
+    assert [kind.way == reduced_models.LEARNED for kind in search._kinds(20)] == [is_quick]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_without_a_data_folder(capsys, tmp_path, monkeypatch):
         assert row["n_vectors"] > 0
         peer = row["solver"] == demo.PEER
         assert (row["n_kernel_evals"] is None) == peer
-        # Of few rows, few vectors come with the exact machine's bound.
+        # Of few rows, few vectors come with the exact SVM's bound.
         has_gap = row["solver"] in ("SVC()", "SVC(max_basis=100)")
         assert (row["relative_gap"] is None) != has_gap
         line = next(line for line in out.splitlines() if line.startswith(row["data"]) and row["solver"] in line)

@@ -139,8 +139,8 @@ def test_the_last_machine_of_several_is_shown(board):
     pipeline = make_pipeline(StandardScaler(), clf).fit(*board)
     assert [record["stage"] for record in clf.history_][-1] == "moved vectors"
     display = ConvergenceDisplay.from_estimator(pipeline)
-    assert display.stage == display.ax_.get_legend().get_title().get_text() == "exact machine"
-    assert len(display.at) == sum(record["stage"] == "exact machine" for record in clf.history_)
+    assert display.stage == display.ax_.get_legend().get_title().get_text() == "exact SVM"
+    assert len(display.at) == sum(record["stage"] == "exact SVM" for record in clf.history_)
 
 
 def test_convergence_of_nothing(board):

@@ -495,7 +495,7 @@ def test_the_smoothed_quantile_loss_its_slope_and_its_curvature_are_those_of_the
 
 
 def test_quantiles_of_scikit_learn():
-    """A linear program without penalty, and the exact machine of one quantile, at a large price."""
+    """A linear program without penalty, and the exact SVM of one quantile, at a large price."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(120, 1))
     y = np.sin(2 * X[:, 0]) + rng.exponential(0.5, 120)

@@ -1,4 +1,4 @@
-"""`Compact(max_basis=k)`, behind `SVC(max_basis=k)` for several classes: moved vectors of the exact machine."""
+"""`Compact(max_basis=k)`, behind `SVC(max_basis=k)` for several classes: moved vectors of the exact SVM."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ def test_an_interrupt_leaves_vectors_of_the_exact_machine(monkeypatch):
 
     monkeypatch.setattr(reduced_models, "descend", press_ctrl_c)
     X, y, *_ = digits()
-    with pytest.warns(ConvergenceWarning, match=r"ended early \(interrupted\): 30 vectors of the exact machine"):
+    with pytest.warns(ConvergenceWarning, match=r"ended early \(interrupted\): 30 vectors of the exact SVM"):
         clf = SVC(max_basis=30, random_state=0).fit(X, y)
     assert (clf.status_, clf.n_basis_) == ("interrupted", 30)
     assert all(any(np.allclose(vector, row) for row in X) for vector in clf.basis_vectors_)

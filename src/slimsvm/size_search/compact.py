@@ -3,38 +3,38 @@ r"""As few vectors as will do: what ``max_basis="auto"`` stands for.
     hold out a part of the rows; solve for the others exactly: errors e*_i on the rows held out, k* vectors
     for k = 25 (5 for each of many classes), …, k*/4, k*/3, each 2 to 6 times the one before, by how far that was from
     what is allowed:
-        move k vectors, the ones before and some of the exact machine's, until the model over them is near to that
-        machine; solve for their coefficients: errors e_i
+        move k vectors, the ones before and some of the exact SVM's, until the model over them is near to that
+        SVM; solve for their coefficients: errors e_i
         take k if mean(e − e*) + its standard error ≤ min(max_extra_error, mean(e*)/2)
         if they surely err more, learn them further, in a few sweeps over the rows, and see again
-    solve for all rows exactly, move the vectors to be near to that machine, solve for their coefficients;
+    solve for all rows exactly, move the vectors to be near to that SVM, solve for their coefficients;
     of learned vectors: learn them further from all rows
-    without such k: the exact machine of all rows
+    without such k: the exact SVM of all rows
 
 The errors are those of the same rows, so that what is chance in one is in the other too, and with few rows, where much
 is chance, the standard error asks for more vectors. Up to 5,000 rows all of them are held out in turn, a third at a
 time, until a trial is decided, and vectors of a later part begin at those of the first. Coefficients are those of the
-convex problem over the vectors at twice the price (pairs of classes: four times, at most 10): few vectors need a longer
-w than many for the same function. Where that would take longer than the exact machine they are those of the nearest
+convex problem over the vectors at twice C (pairs of classes: four times, at most 10): few vectors need a longer
+w than many for the same function. Where that would take longer than the exact SVM they are those of the nearest
 model (`bases.distance`). Where classes may have a score each instead of pairs, and that is quick, both are tried. Of
 several kinds tried with as many vectors, a later one is taken only if it errs less than the first beyond chance: each
 has its own chance to look good.
 
-With ``max_basis`` there is no search: the exact machine of all rows, so many vectors moved to be near to it, and their
-coefficients, of pairs of classes at the higher price. Where moved vectors miss more than a sixth of the machine's ‖w‖²,
+With ``max_basis`` there is no search: the exact SVM of all rows, so many vectors moved to be near to it, and their
+coefficients, of pairs of classes at the higher C. Where moved vectors miss more than a sixth of the SVM's ‖w‖²,
 one problem's are learned from the rows instead.
 
 With ``learn_metric`` vectors are learned from the rows with one scale per feature (`solvers.learned_vectors`). The
 model is of another kernel then, without a bound. Nothing of this asks the clock: the same ``random_state`` gives the
 same model, and the same rows are held out whatever it is. Sizes and parts that would take more than is left of
-``search_factor`` times what the exact machine of all rows takes are not begun.
+``search_factor`` times what the exact SVM of all rows takes are not begun.
 
-Burges, "Simplified Support Vector Decision Rules", ICML 1996 (vectors moved to be near to an exact machine).
+Burges, "Simplified Support Vector Decision Rules", ICML 1996 (vectors moved to be near to an exact SVM).
 
 Parts: `size_search.size_search` for the trials, `size_search.trials` for their statistics
 and what they take, `size_search.reduced_models` for the vectors, `solvers.low_rank`
 and `parts.span.pair_ascent` for the coefficients, `solvers.learned_vectors` for the sweeps,
-`solvers.exact` for the exact machine.
+`solvers.exact` for the exact SVM.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from slimsvm.parts.problem import RANDOM_ACCESS, Need, Problem, check_count, che
 from slimsvm.parts.run import Fit, Status, exact_objective, reported
 from slimsvm.parts.solver import Callback, Solver, check_loss, nothing
 from slimsvm.rows import as_rows, is_sparse
-from slimsvm.size_search.reduced_models import LEARNED, SOLVED, Machine, exact_solver, machine_problem, measured_by
+from slimsvm.size_search.reduced_models import LEARNED, SOLVED, ModelKind, exact_solver, measured_by, with_task
 from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch
 from slimsvm.size_search.trials import LARGE_SHARE, Trial, nearest
 from slimsvm.solvers.learned_vectors import Refine
@@ -76,7 +76,7 @@ MAX_EXACT_ROWS = 300_000
 
 @dataclass(frozen=True)
 class CompactState:
-    """The number of vectors that a fit tried last, for the next fit (None: it ended with the exact machine)."""
+    """The number of vectors that a fit tried last, for the next fit (None: it ended with the exact SVM)."""
 
     size: int | None
 
@@ -129,8 +129,8 @@ class Compact(Solver):
 
     Notes
     -----
-    ``history_`` has the records of the solvers that were used, with ``stage``: "exact machine of a part", "k vectors",
-    and at the end "exact machine" and "all rows". With ``max_basis`` the stages are "exact machine" and "moved
+    ``history_`` has the records of the solvers that were used, with ``stage``: "exact SVM of a part", "k vectors",
+    and at the end "exact SVM" and "all rows". With ``max_basis`` the stages are "exact SVM" and "moved
     vectors", or "learned vectors" if the moved ones are too far from the exact SVM.
     Trials are in ``validation_`` of the estimator, with ``n_basis``, ``multi_class`` ("ovo" if coefficients belong to
     pairs of classes), ``error``, ``extra_error``, ``standard_error``, ``allowed`` and ``missed_by``: extra and standard
@@ -171,7 +171,7 @@ class Compact(Solver):
         check_number("max_extra_error", self.max_extra_error, "a number >= 0")
         check_number("search_factor", self.search_factor, "a positive number", positive=True)
         if self.max_basis is not None and not problem.rows.in_memory:
-            # The same bits as of these rows in memory, which the exact machine of blocks needs.
+            # The same bits as of these rows in memory, which the exact SVM of blocks needs.
             rows = problem.rows.slice(0, problem.rows.n_rows, problem.rows.exact_dtype)
             problem = replace(problem, rows=as_rows(rows if is_sparse(rows) else np.array(rows)))
         check_loss(self, problem)
@@ -217,10 +217,10 @@ class _Search(SizeSearch):
         return self._end(self._exact_of_all(self.problem.task))
 
     def of_size(self, k: int) -> Fit:
-        """Moved vectors near to the exact machine of all rows, or that machine if it has no more."""
+        """Moved vectors near to the exact SVM of all rows, or that SVM if it has no more."""
         task = measured_by(self.problem.task)
-        problem = machine_problem(self.problem, task)
-        exact = self.solve(exact_solver(task), problem, "exact machine", self.settings.search_share)
+        problem = with_task(self.problem, task)
+        exact = self.solve(exact_solver(task), problem, "exact SVM", self.settings.search_share)
         if exact.status is Status.ITERATION_LIMIT and not task.class_pairs():
             return self._learned_instead(exact, problem, k)
         if exact.model.n_basis <= k:
@@ -229,17 +229,15 @@ class _Search(SizeSearch):
         self.exact_evals = self._work_of([exact])
         if exact.status not in (Status.CONVERGED, Status.ITERATION_LIMIT):
             return self._unmoved(exact, problem, k, exact.status)
-        machine = Machine(self.problem.task, SOLVED)
+        kind = ModelKind(self.problem.task, SOLVED)
         try:
             basis = self.mover.moved(self.mover.distance(exact), None, k, self.exact_evals)
             self.note("moved vectors", k, None)
             if not task.class_pairs() and self.mover.missed(exact, basis) > self.settings.most_missed:
                 return self._learned_instead(exact, problem, k)
-            small = self.solved(machine, self.problem, basis, "all rows", exact.model)
-            bound = exact.lower_bound if task == machine.task else None
-            return self._of_vectors(
-                small, machine_problem(self.problem, machine.task), replace(exact, lower_bound=bound)
-            )
+            small = self.solved(kind, self.problem, basis, "all rows", exact.model)
+            bound = exact.lower_bound if task == kind.task else None
+            return self._of_vectors(small, with_task(self.problem, kind.task), replace(exact, lower_bound=bound))
         except CutShortError as end:
             return self._unmoved(exact, problem, k, end.status)
         except OutOfTimeError:
@@ -248,15 +246,15 @@ class _Search(SizeSearch):
             return self._unmoved(exact, problem, k, Status.INTERRUPTED)
 
     def _learned_instead(self, exact: Fit, problem: Problem, k: int) -> Fit:
-        """Vectors learned from all rows, where so few are not near to the exact machine, or it is not known."""
+        """Vectors learned from all rows, where so few are not near to the exact SVM, or it is not known."""
         fit = self.solve(Refine(k), problem, "learned vectors", 1.0)
         fit.solved, fit.basis_rows, fit.lower_bound = problem, None, exact.lower_bound
         return self._end(fit, CompactState(self.size))
 
     def _unmoved(self, exact: Fit, problem: Problem, k: int, status: Status) -> Fit:
-        """Some vectors of the exact machine, where nothing is left of the time to move them."""
+        """Some vectors of the exact SVM, where nothing is left of the time to move them."""
         if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
-            message = f"the fit ended early ({status}): {k} vectors of the exact machine are returned as they are"
+            message = f"the fit ended early ({status}): {k} vectors of the exact SVM are returned as they are"
             warnings.warn(message, ConvergenceWarning, stacklevel=5)
         with no_limit():
             some = np.sort(self.rng.choice(exact.model.n_basis, k, replace=False))
@@ -265,11 +263,11 @@ class _Search(SizeSearch):
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
-    def _small(self, trial: Trial, model: KernelExpansion, machine: Machine) -> Fit:
+    def _small(self, trial: Trial, model: KernelExpansion, kind: ModelKind) -> Fit:
         """The chosen number of vectors for all rows."""
-        if machine.way == LEARNED:
-            return self._learned_from_all(model, machine)
-        problem, basis = machine_problem(self.problem, machine.task), model.basis
+        if kind.way == LEARNED:
+            return self._learned_from_all(model, kind)
+        problem, basis = with_task(self.problem, kind.task), model.basis
         exact, bound = self.parts[0].exact, None
         if problem.rows.n_rows <= self.settings.most_rows:
             exact = self.heed(self._exact_of_all(measured_by(self.problem.task)))
@@ -278,9 +276,9 @@ class _Search(SizeSearch):
             k = max(basis.shape[0], round(min(basis.shape[0] * growth, LARGE_SHARE * exact.model.n_basis)))
             begin, distance = None if is_sparse(basis) else basis, self.mover.distance(exact)
             basis = self.mover.moved(distance, begin, k, self.exact_evals)
-            bound = exact.lower_bound if measured_by(self.problem.task) == machine.task else None
-        if machine.way == SOLVED:
-            small = self.solved(machine, self.problem, basis, "all rows", exact.model)
+            bound = exact.lower_bound if measured_by(self.problem.task) == kind.task else None
+        if kind.way == SOLVED:
+            small = self.solved(kind, self.problem, basis, "all rows", exact.model)
         else:
             small = self.mover.near(exact.model, basis)
         if self.history[-1]["stage"] != "all rows":
@@ -288,7 +286,7 @@ class _Search(SizeSearch):
         return self._of_vectors(small, problem, replace(exact, status=Status.CONVERGED, lower_bound=bound))
 
     def _of_vectors(self, small: KernelExpansion, problem: Problem, exact: Fit) -> Fit:
-        """The fit of a small model, with the status of an exact machine and its bound, where that is of its problem."""
+        """The fit of a small model, with the status of an exact SVM and its bound, where that is of its problem."""
         fit = Fit(small, exact.status, 0.0, None, [], {})
         rows = replace(problem, precision="float64").bind()  # coefficients of moved vectors are large, and cancel
         look = partial(exact_objective, problem, rows, small)
@@ -298,23 +296,23 @@ class _Search(SizeSearch):
         fit.lower_bound, fit.solved, fit.basis_rows = exact.lower_bound, problem, None
         return self._end(fit, CompactState(self.size))
 
-    def _learned_from_all(self, model: KernelExpansion, machine: Machine) -> Fit:
+    def _learned_from_all(self, model: KernelExpansion, kind: ModelKind) -> Fit:
         """Vectors learned from all rows; in a metric of their own, those of the part with coefficients for all."""
-        problem = replace(machine_problem(self.problem, machine.task), kernel=model.kernel)
+        problem = replace(with_task(self.problem, kind.task), kernel=model.kernel)
         if self.solver.learn_metric:
             seed = LowRankState(model, None)
             fit = self.solve(LowRank(model.n_basis), problem, "all rows", 1.0, seed)
         else:
-            fit = self.refined(machine, problem, "all rows", model.n_basis, model)
+            fit = self.refined(kind, problem, "all rows", model.n_basis, model)
             part = self.parts[0].problem
-            # Rows that are added at the same price can only raise the least objective.
-            fit.lower_bound = self.parts[0].exact.lower_bound if part.task == machine.task else None
+            # Rows that are added at the same C can only raise the least objective.
+            fit.lower_bound = self.parts[0].exact.lower_bound if part.task == kind.task else None
         fit.solved, fit.basis_rows = problem, None
         return self._end(fit, CompactState(self.size))
 
     def _exact_of_all(self, task: Task) -> Fit:
         """All rows solved exactly, by cuts that are sampled where there are very many rows."""
-        problem, solver, state = machine_problem(self.problem, task), exact_solver(task), None
+        problem, solver, state = with_task(self.problem, task), exact_solver(task), None
         part = self.parts[0]
         if isinstance(solver, ExactCuts) and problem.rows.n_rows > MAX_EXACT_ROWS:
             solver = ViolatedCuts()
@@ -322,21 +320,21 @@ class _Search(SizeSearch):
             v = np.zeros(problem.rows.n_rows)
             v[part.index] = part.exact.state.v
             state = DualState(v, problem.C, problem.task, problem.examples)
-        return self.solve(solver, problem, "exact machine", 1.0, state)
+        return self.solve(solver, problem, "exact SVM", 1.0, state)
 
     def _cut_short(self, status: Status) -> Fit:
-        """The best of few vectors so far, or the exact machine of a part: what there is when a search is cut short."""
+        """The best of few vectors so far, or the exact SVM of a part: what there is when a search is cut short."""
         if not self.parts:
             return self._end(nothing(self.problem, "Compact", self.begun))
         part = self.parts[0]
         if self.best is not None:
-            trial, model, machine = self.best
-            problem = replace(machine_problem(self.problem, machine.task), kernel=model.kernel)
+            trial, model, kind = self.best
+            problem = replace(with_task(self.problem, kind.task), kernel=model.kernel)
             fit = Fit(model, status, 0.0, None, [], {})
-            what = f"{trial.n_basis} vectors, which err {trial.extra_error:.2g} more than the exact machine"
+            what = f"{trial.n_basis} vectors, which err {trial.extra_error:.2g} more than the exact SVM"
         else:
-            fit, problem = part.exact, machine_problem(self.problem, part.problem.task)
-            what = f"the exact machine of {len(part.index)} of the rows"
+            fit, problem = part.exact, with_task(self.problem, part.problem.task)
+            what = f"the exact SVM of {len(part.index)} of the rows"
         if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
             message = f"the search for few vectors ended early ({status}): {what} is returned"
             warnings.warn(message, ConvergenceWarning, stacklevel=5)
@@ -360,7 +358,7 @@ class _Search(SizeSearch):
         return self._end(fit)
 
     def _losses_beside(self, part: Part, problem: Problem) -> float:
-        """What the rows that a part does not have add to its machine's objective."""
+        """What the rows that a part does not have add to its SVM's objective."""
         others = np.setdiff1d(np.arange(problem.rows.n_rows), part.index)
         block, examples = problem.rows.take(others, problem.rows.exact_dtype), problem.examples.take(others)
         scores, plain = part.exact.model.scores(block, problem.n_jobs), np.zeros(0)

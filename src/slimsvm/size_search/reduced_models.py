@@ -1,6 +1,6 @@
-"""Vectors that are moved until the model over them is near to an exact machine, and the nearest model's coefficients.
+"""Vectors that are moved until the model over them is near to an exact SVM, and the nearest model's coefficients.
 
-They begin at random vectors of that machine and move together, by L-BFGS on `bases.distance`. Where rows have many
+They begin at random vectors of that SVM and move together, by L-BFGS on `bases.distance`. Where rows have many
 features they move along principal directions of these (`parts.principal_directions`). Rows of text, and kernels without
 a derivative, have theirs found one by one (`bases.reduced_set`).
 
@@ -30,13 +30,13 @@ from slimsvm.tasks import Task
 
 Array = np.ndarray
 
-# -- The machines that a search for few vectors compares: which problem each solves, and by which solver ---------------
+# -- The kinds of models that a search for few vectors compares: which problem each solves, and by which solver --------
 
 NEAR, SOLVED, LEARNED = "near", "solved", "learned"
 
 
 @dataclass(frozen=True)
-class Machine:
+class ModelKind:
     """The problem that vectors and coefficients belong to, and how they were found.
 
     Parameters
@@ -44,7 +44,7 @@ class Machine:
     task : Task
     way : str
         Of moved vectors, NEAR has the coefficients of the model nearest to the exact one, and SOLVED those of the
-        convex problem at twice the price. LEARNED has vectors and coefficients of `Refine`.
+        convex problem at twice C. LEARNED has vectors and coefficients of `Refine`.
     """
 
     task: Task
@@ -52,7 +52,7 @@ class Machine:
 
 
 def measured_by(task: Task) -> Task:
-    """The task of the exact machine that few vectors are measured by: pairs of classes, where these are quicker."""
+    """The task of the exact SVM that few vectors are measured by: pairs of classes, where these are quicker."""
     return task.in_pairs() or task
 
 
@@ -66,7 +66,7 @@ def exact_solver(task: Task) -> Exact | ExactCuts:
     return Exact() if task.has_dual or task.has_columns or task.class_pairs() else ExactCuts()
 
 
-def machine_problem(problem: Problem, task: Task) -> Problem:
+def with_task(problem: Problem, task: Task) -> Problem:
     """The problem with another task of the same labels; scores of several classes have no free intercept."""
     if task == problem.task:
         return problem
@@ -92,7 +92,7 @@ class MoveSettings:
     more_steps_of_targets: int = 15
     # No more steps where the nearest model misses less than this of ‖w‖² (learned_bases.md, "Two classes").
     near_enough: float = 1e-3
-    # … but fewer where that would take longer than the exact machine of a part, in its kernel evaluations:
+    # … but fewer where that would take longer than the exact SVM of a part, in its kernel evaluations:
     # ``move_cost`` for each value between a vector and one of its own, ``factor_cost`` for each of k³ in the factor of
     # a step. The values themselves are counted beside that, ``evals_per_step`` times in a step.
     move_cost: float = 8
@@ -126,7 +126,7 @@ class DistanceAlong(Distance):
 
 
 class Mover:
-    """Moves vectors towards exact machines.
+    """Moves vectors towards exact SVMs.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class Mover:
         return replace(exact, basis=basis, coef=self._distance(exact, np.float64).coefficients(basis))
 
     def moved(self, distance: Distance, basis: Any, k: int, room: float) -> Any:
-        """Vectors near to an exact machine, k of them: those there are and more of its own, moved.
+        """Vectors near to an exact SVM, k of them: those there are and more of its own, moved.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class Mover:
         return basis if along is None else along.lifted(basis)
 
     def expected(self, V: Any, have: int, k: int, room: float) -> float:
-        """What it takes to move k vectors towards a machine of vectors V, where ``have`` of them were moved before."""
+        """What it takes to move k vectors towards an SVM of vectors V, where ``have`` of them were moved before."""
         if is_text(V) or not self.problem.kernel.has_gradient:
             return 0.0
         steps, work = self._steps(V, have, k, room)

@@ -1,4 +1,4 @@
-"""The search for how many vectors will do: exact machines of parts of the rows, and trials of vectors beside them.
+"""The search for how many vectors will do: exact SVMs of parts of the rows, and trials of vectors beside them.
 
 `size_search.compact` says what is searched for, and ends the search.
 """
@@ -22,12 +22,12 @@ from slimsvm.size_search.reduced_models import (
     LEARNED,
     NEAR,
     SOLVED,
-    Machine,
+    ModelKind,
     Mover,
     exact_solver,
     in_one,
-    machine_problem,
     measured_by,
+    with_task,
 )
 from slimsvm.size_search.trials import (
     BESIDE_SHARE,
@@ -62,24 +62,24 @@ Array = np.ndarray
 class SizeSearchSettings:
     """How a search for few vectors goes.
 
-    docs/experiments/automatic_choice.md settles tolerances and prices ("The reference by decomposition", "Pairs of
-    classes over the moved vectors"), the rate ("Learning from moved vectors") and ``leads`` ("Learned vectors alone").
-    The others were chosen, not measured.
+    docs/experiments/automatic_choice.md settles tolerances and factors of C ("The reference by decomposition", "Pairs
+    of classes over the moved vectors"), the rate ("Learning from moved vectors") and ``leads`` ("Learned vectors
+    alone"). The others were chosen, not measured.
     """
 
-    # The most rows the exact machine is asked of while searching.
+    # The most rows the exact SVM is asked of while searching.
     most_rows: int = 100_000
-    # The exact machine of a part is solved to so many times ``tol``: a gap of about a hundredth.
+    # The exact SVM of a part is solved to so many times ``tol``: a gap of about a hundredth.
     reference_tol: float = 10
-    # The exact machine's vectors are taken to grow with this power of the rows.
+    # The exact SVM's vectors are taken to grow with this power of the rows.
     growth: float = 0.7
-    # Coefficients are solved for at this many times the price C: of one problem, and of pairs of classes; of pairs at
-    # most at ``most_price``, beyond which that is C itself (learned_bases.md, "Several classes").
-    price: float = 2.0
-    pair_price: float = 4.0
-    most_price: float = 10.0
-    # Two classes at higher prices have Newton's method at once, as ascent takes long (learned_bases.md, "Two classes").
-    ascent_price: float = 20.0
+    # Coefficients are solved for at this many times C: of one problem, and of pairs of classes; of pairs at
+    # most at ``most_pair_C``, beyond which that is C itself (learned_bases.md, "Several classes").
+    factor: float = 2.0
+    pair_factor: float = 4.0
+    most_pair_C: float = 10.0
+    # Two classes at a higher C have Newton's method at once, as ascent takes long (learned_bases.md, "Two classes").
+    most_ascent_C: float = 20.0
     # Where the number of vectors is given: what moved ones may miss of ‖w‖² (learned_bases.md, "Two classes" and "Steps
     # by the length of coefficients").
     most_missed: float = 1 / 6
@@ -94,7 +94,7 @@ class SizeSearchSettings:
     # Sizes that there is no room for are made smaller by this factor, down to this many times the size before.
     smaller: float = 0.8
     least_factor: float = 1.4
-    # Of max_seconds, the shares of the exact machines of parts, and of these and the search together.
+    # Of max_seconds, the shares of the exact SVMs of parts, and of these and the search together.
     reference_share: float = 0.4
     search_share: float = 0.7
 
@@ -121,7 +121,7 @@ class SizeSearch(SearchWork):
     Attributes
     ----------
     trials : list of Trial
-    best : (Trial, KernelExpansion, Machine) or None
+    best : (Trial, KernelExpansion, ModelKind) or None
         The one to take so far, with its model of the first part.
     search : str
         What was tried, in a line.
@@ -137,14 +137,14 @@ class SizeSearch(SearchWork):
         self.mover, self.of_sizes = Mover(problem, self.rng, self.counter), problem.settings_of(SizeSettings)
         self.splits = list[tuple[Array, Array]]()
         self.trials, self.tried = list[Trial](), list[Trial]()
-        self.best: tuple[Trial, KernelExpansion, Machine] | None = None
+        self.best: tuple[Trial, KernelExpansion, ModelKind] | None = None
         self.search, self.size, self.learns = "", 0, True
         self.has_scores, self.leads = False, 0
-        # A given number of vectors is for the price that is named; in a search fewer do as well at a higher one.
-        self.price = self.settings.price if solver.max_basis is None else 1.0
-        self.ascends = self.price * problem.C <= self.settings.ascent_price
+        # A given number of vectors is for the C that is named; in a search fewer do as well at a higher one.
+        self.factor = self.settings.factor if solver.max_basis is None else 1.0
+        self.ascends = self.factor * problem.C <= self.settings.most_ascent_C
 
-    # -- the exact machines of parts -------------------------------------------------------------------------------
+    # -- the exact SVMs of parts -----------------------------------------------------------------------------------
 
     def _part(self, number: int) -> Part:
         """Rows that are not held out, solved for when they are first asked for, and the errors on those that are."""
@@ -154,7 +154,7 @@ class SizeSearch(SearchWork):
         if len(training) > self.settings.most_rows:
             training = np.sort(self.rng.choice(training, self.settings.most_rows, replace=False))
         part = self._some(training)
-        stage = "exact machine of a part" + (f" {number + 1} of {n_parts}" if n_parts > 1 else "")
+        stage = "exact SVM of a part" + (f" {number + 1} of {n_parts}" if n_parts > 1 else "")
         own = self.settings
         share = own.reference_share / (n_parts - own.reference_share * number)
         fit = self.solve(exact_solver(part.task), replace(part, tol=own.reference_tol * part.tol), stage, share)
@@ -167,12 +167,12 @@ class SizeSearch(SearchWork):
         return found
 
     def _some(self, index: Array) -> Problem:
-        """The exact machine's problem of some of the rows, at the same price of one row."""
+        """The exact SVM's problem of some of the rows, with the same C of one row."""
         problem = self.problem
         rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
         part = replace(problem, rows=rows, examples=problem.examples.take(index))
         # Trials need not be solved to the many digits that few rows mean otherwise.
-        return machine_problem(replace(part, precision="float64") if part.is_small else part, measured_by(problem.task))
+        return with_task(replace(part, precision="float64") if part.is_small else part, measured_by(problem.task))
 
     def _errors(self, task: Task, model: KernelExpansion, part: Part) -> Array:
         """Errors of a model on the rows held out."""
@@ -198,7 +198,7 @@ class SizeSearch(SearchWork):
         k: int | None = first_size(large, n_classes, self.of_sizes)
         if k and self.known is not None:
             k = max(k, min(self.known, last))
-        while k and self._machines(k) and not self._is_hopeless(last):
+        while k and self._kinds(k) and not self._is_hopeless(last):
             before, self.tried, self.size = list(self.trials), [], k
             self._try(k)
             known = np.concatenate([part.errors for part in self.parts])
@@ -211,13 +211,13 @@ class SizeSearch(SearchWork):
     def _within_room(self, k: int | None) -> int | None:
         """The greatest number of vectors up to k that may be tried, None if that is hardly more than there were.
 
-        Fewer vectors whose coefficients are still solved for come before more that are only near to the exact machine.
+        Fewer vectors whose coefficients are still solved for come before more that are only near to the exact SVM.
         """
         for ways in ((SOLVED, LEARNED), (SOLVED, LEARNED, NEAR)):
             size = k
             while size is not None:
-                machines = self._machines(size)
-                if machines and machines[0].way in ways:
+                kinds = self._kinds(size)
+                if kinds and kinds[0].way in ways:
                     return size
                 size = int(self.settings.smaller * size)
                 size = size if size >= self.settings.least_factor * self.size else None
@@ -235,111 +235,111 @@ class SizeSearch(SearchWork):
     def _try(self, k: int) -> None:
         """Try k vectors with every kind of coefficients, until some will do."""
         first: Array | None = None
-        for machine in self._machines(k):
-            trial, errors = self._trial(machine, k, first)
+        for kind in self._kinds(k):
+            trial, errors = self._trial(kind, k, first)
             if first is not None and trial.is_sure:
                 self.has_scores = True
             first = errors if first is None else first
-            if trial.fails and self._may_learn(machine, k):
+            if trial.fails and self._may_learn(kind, k):
                 least = min(tried.extra_error for tried in self.tried)
-                trial, _ = self._trial(Machine(machine.task, LEARNED), k, first)
+                trial, _ = self._trial(ModelKind(kind.task, LEARNED), k, first)
                 self.learns, self.leads = trial.extra_error < least, self.leads + 1 if trial.is_sure else 0
             if trial.will_do:
                 break
         if is_time_over():
             raise OutOfTimeError
 
-    def _trial(self, machine: Machine, k: int, first: Array | None) -> tuple[Trial, Array]:
+    def _trial(self, kind: ModelKind, k: int, first: Array | None) -> tuple[Trial, Array]:
         """The errors of k vectors on the rows held out, of one part after another until it is decided.
 
         ``first`` has those of the kind that was tried first with as many vectors.
         """
         found, models = list[Array](), list[KernelExpansion]()
         for number in range(len(self.splits)):
-            if number and not self._has_room_for_part(machine, k, number):
+            if number and not self._has_room_for_part(kind, k, number):
                 break
             part = self._part(number)
-            models.append(self._model(machine, part, k))
-            found.append(self._errors(machine.task, models[-1], part))
+            models.append(self._model(kind, part, k))
+            found.append(self._errors(kind.task, models[-1], part))
             errors, seen = np.concatenate(found), self.parts[: number + 1]
-            trial = self._judged(machine, models[0].n_basis, errors, first, seen)
+            trial = self._judged(kind, models[0].n_basis, errors, first, seen)
             if trial.is_decided(len(errors)):
                 break
         self.trials.append(trial)
         self.tried.append(trial)
         if self.best is None or trial.is_better_than(self.best[0]):
-            self.best = trial, models[0], machine
+            self.best = trial, models[0], kind
         self.note(f"{k} vectors", trial.n_basis, trial.error)
         return trial, errors
 
-    def _judged(self, machine: Machine, k: int, errors: Array, first: Array | None, seen: list[Part]) -> Trial:
+    def _judged(self, kind: ModelKind, k: int, errors: Array, first: Array | None, seen: list[Part]) -> Trial:
         """The statistics of errors on the rows that some parts hold out."""
         exact, weights = (np.concatenate([getattr(part, name) for part in seen]) for name in ("errors", "weights"))
         extra, deviation = paired(errors - exact, weights)
         error = float(np.average(exact, weights=weights))
         allowed = allowed_error(error, self.solver.max_extra_error, self.problem)
-        name = "ovo" if machine.task.class_pairs() else "crammer-singer" if machine.task.n_outputs > 1 else None
-        vectors = LEARNED if machine.way == LEARNED else "moved"
+        name = "ovo" if kind.task.class_pairs() else "crammer-singer" if kind.task.n_outputs > 1 else None
+        vectors = LEARNED if kind.way == LEARNED else "moved"
         is_sure = first is None or err_surely_less(errors, first, weights)
         return Trial(k, vectors, name, error + extra, extra, deviation, allowed, is_sure)
 
-    def _machines(self, k: int) -> list[Machine]:
+    def _kinds(self, k: int) -> list[ModelKind]:
         """The kinds of coefficients that k moved vectors are tried with."""
         task, part, one = self.problem.task, self.parts[0].problem, in_one(self.problem.task)
         if self.solver.learn_metric:
-            return [Machine(task, LEARNED)]
+            return [ModelKind(task, LEARNED)]
         if self.leads >= self.settings.leads and one is not None:
-            learned = Machine(one, LEARNED)
+            learned = ModelKind(one, LEARNED)
             if self._is_swept_quickly(k) and self._has_room(learned, k):
                 return [learned]
-        found = list[Machine]()
+        found = list[ModelKind]()
         if task.class_pairs():
-            found.append(Machine(task, SOLVED if self._is_quick(task, k, PAIR_SHARE) else NEAR))
+            found.append(ModelKind(task, SOLVED if self._is_quick(task, k, PAIR_SHARE) else NEAR))
         if one is not None and self._is_quick(one, k, NEWTON_SHARE if self.has_scores or not found else BESIDE_SHARE):
-            found.append(Machine(one, SOLVED))
+            found.append(ModelKind(one, SOLVED))
         if not found and part.task == task:
-            found.append(Machine(task, NEAR))
+            found.append(ModelKind(task, NEAR))
         if len(found) > 1 and self.trials:
             # Pairs of classes, unless a score for each surely erred less with the first vectors.
-            found = [machine for machine in found if bool(machine.task.class_pairs()) != self.has_scores]
-        return [machine for machine in found if self._has_room(machine, k)]
+            found = [kind for kind in found if bool(kind.task.class_pairs()) != self.has_scores]
+        return [kind for kind in found if self._has_room(kind, k)]
 
-    def _may_learn(self, machine: Machine, k: int) -> bool:
-        """Whether moved vectors can be learned further, and that takes little beside the exact machine."""
-        task, part = machine.task, self.parts[0]
-        if not self.learns or machine.way == LEARNED or task.class_pairs() or not task.is_compiled:
+    def _may_learn(self, kind: ModelKind, k: int) -> bool:
+        """Whether moved vectors can be learned further, and that takes little beside the exact SVM."""
+        task, part = kind.task, self.parts[0]
+        if not self.learns or kind.way == LEARNED or task.class_pairs() or not task.is_compiled:
             return False
         if self.tried[-1] is not min(self.tried, key=lambda trial: trial.extra_error):
             return False
         if not self.problem.kernel.has_gradient or is_text(part.exact.model.basis) or not self.tried[-1].n_basis:
             return False
-        return self._is_swept_quickly(k) and self._has_room(Machine(task, LEARNED), k)
+        return self._is_swept_quickly(k) and self._has_room(ModelKind(task, LEARNED), k)
 
-    def _model(self, machine: Machine, part: Part, k: int) -> KernelExpansion:
+    def _model(self, kind: ModelKind, part: Part, k: int) -> KernelExpansion:
         """Vectors and coefficients of a part."""
         stage = f"{k} vectors"
         if self.solver.learn_metric:
-            return self.heed(self.refined(machine, part.problem, stage, k, None)).model
-        if machine.way == LEARNED:
+            return self.heed(self.refined(kind, part.problem, stage, k, None)).model
+        if kind.way == LEARNED:
             start = part.model if part.size == k else None
-            if start is None or start.coef.shape[1] != machine.task.n_outputs:
-                is_near = self.leads >= self.settings.leads and part.problem.task == machine.task
-                start = self._model(Machine(machine.task, NEAR if is_near else SOLVED), part, k)
-            return self.heed(self.refined(machine, part.problem, stage, start.n_basis, start)).model
+            if start is None or start.coef.shape[1] != kind.task.n_outputs:
+                is_near = self.leads >= self.settings.leads and part.problem.task == kind.task
+                start = self._model(ModelKind(kind.task, NEAR if is_near else SOLVED), part, k)
+            return self.heed(self.refined(kind, part.problem, stage, start.n_basis, start)).model
         if part.size != k:
             if part.distance is None:
                 part.distance = self.mover.distance(part.exact)
             begin = part.basis if part is self.parts[0] else self.parts[0].basis
             part.basis, part.size = self.mover.moved(part.distance, begin, k, self.exact_evals), k
-        if machine.way == SOLVED:
-            part.model = self.solved(machine, part.problem, part.basis, stage, part.exact.model)
+        if kind.way == SOLVED:
+            part.model = self.solved(kind, part.problem, part.basis, stage, part.exact.model)
         else:
             part.model = self.mover.near(part.exact.model, part.basis)
         return part.model
 
-    def refined(self, machine: Machine, problem: Problem, stage: str, k: int, start: KernelExpansion | None) -> Fit:
+    def refined(self, kind: ModelKind, problem: Problem, stage: str, k: int, start: KernelExpansion | None) -> Fit:
         """Vectors and coefficients learned from the rows, from moved ones or, with a metric of their own, from none."""
-        problem = machine_problem(problem, machine.task)
+        problem = with_task(problem, kind.task)
         solver = Refine(k, rate=self.settings.rate, epochs=SWEEPS, initial=start)
         if start is None:
             solver = Refine(k, rate=self.settings.metric_rate, learn_metric=True)
@@ -348,30 +348,30 @@ class SizeSearch(SearchWork):
         return fit
 
     def solved(
-        self, machine: Machine, problem: Problem, basis: Any, stage: str, exact: KernelExpansion
+        self, kind: ModelKind, problem: Problem, basis: Any, stage: str, exact: KernelExpansion
     ) -> KernelExpansion:
-        """The coefficients of the convex problem over given vectors, at a higher price.
+        """The coefficients of the convex problem over given vectors, at a higher C.
 
-        Newton's method begins at the model nearest to the exact machine, where that is of the same task.
+        Newton's method begins at the model nearest to the exact SVM, where that is of the same task.
         """
-        task, pairs = machine.task, machine.task.class_pairs()
-        self.other_work += self._solving(machine.task, problem, basis.shape[0])
+        task, pairs = kind.task, kind.task.class_pairs()
+        self.other_work += self._solving(kind.task, problem, basis.shape[0])
         if pairs or self._may_ascend(task):
-            found = pair_coefficients(replace(problem, C=self._ascent_price(pairs), random_state=self.seed()), basis)
+            found = pair_coefficients(replace(problem, C=self._C_of_ascent(pairs), random_state=self.seed()), basis)
             self.counter.add(found.n_kernel_evals)
             if pairs or found.converged:
                 return found.model
             self.ascends = False
-        problem = machine_problem(replace(problem, C=self.price * problem.C), machine.task)
+        problem = with_task(replace(problem, C=self.factor * problem.C), kind.task)
         is_same = task == measured_by(self.problem.task)
         state = LowRankState(self.mover.near(exact, basis), None) if is_same else None
         solver = LowRank(basis.shape[0], basis, self.settings.trial_tol)
         return self.heed(self.solve(solver, problem, stage, 1.0, state)).model
 
-    def _ascent_price(self, pairs: Any) -> float:
-        """The price of coefficients of pairs of classes, or of two classes."""
+    def _C_of_ascent(self, pairs: Any) -> float:
+        """The C of coefficients of pairs of classes, or of two classes."""
         C, own = self.problem.C, self.settings
-        return max(C, min(own.pair_price * C, own.most_price)) if pairs else self.price * C
+        return max(C, min(own.pair_factor * C, own.most_pair_C)) if pairs else self.factor * C
 
     # -- parts of all stages ---------------------------------------------------------------------------------------
 

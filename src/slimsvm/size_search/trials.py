@@ -16,7 +16,7 @@ from slimsvm.parts.run import Fit
 from slimsvm.size_search.reduced_models import (
     LEARNED,
     SOLVED,
-    Machine,
+    ModelKind,
     Mover,
     MoveSettings,
     measured_by,
@@ -31,13 +31,13 @@ Array = np.ndarray
 # Up to FEW_ROWS rows each is held out once, in FOLDS parts. Of more rows a third is held out up to LEAST_HELD, or a
 # fifth if that is more, at most MAX_HELD.
 FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 3, 1 / 3, 4_000, 1 / 5, 20_000
-# Of the exact machine's vectors, the share that is tried before more are, and the most.
+# Of the exact SVM's vectors, the share that is tried before more are, and the most.
 LARGE_SHARE, LAST_SHARE = 0.245, 1 / 3
 # Parts of the rows that are left to see do not count where what was seen is allowed with EARLY standard errors.
 EARLY = 2.0
 # Standard errors of the paired difference by which one of two trials errs surely less.
 SURE = 2.0
-# Shares of the exact machine's error, and of what it gains over a constant, that the extra error stays under.
+# Shares of the exact SVM's error, and of what it gains over a constant, that the extra error stays under.
 ERROR_SHARE, GAIN_SHARE = 0.5, 0.1
 
 
@@ -71,12 +71,12 @@ class Trial:
     ----------
     n_basis : int
     vectors : {"moved", "learned"}
-        Towards the exact machine, or from the rows.
+        Towards the exact SVM, or from the rows.
     multi_class : str or None
         "ovo" for pairs of classes, "crammer-singer" for a score each; None where there are no several classes.
     error : float
     extra_error, standard_error : float
-        Mean of the difference to the exact machine's error, and how sure that is.
+        Mean of the difference to the exact SVM's error, and how sure that is.
     allowed : float
         What the upper end, extra_error + standard_error, may be.
     is_sure : bool
@@ -237,7 +237,7 @@ def err_surely_less(errors: Array, others: Array, weights: Array) -> bool:
 
 
 def allowed_error(error: float, max_extra_error: float, problem: Problem) -> float:
-    """How much more than the exact machine's error will do."""
+    """How much more than the exact SVM's error will do."""
     labels, weights = problem.examples.labels, problem.examples.weights
     if problem.task.has_targets:
         constant = float(np.average(np.abs(labels - np.median(labels)), weights=weights))
@@ -252,7 +252,7 @@ def told(trials: list[Trial], n_exact: int, error: float, allowed: float) -> str
     """What was tried, in a line."""
     tried = ", ".join(f"{trial.name} {trial.error:.4g} ± {trial.standard_error:.2g}" for trial in trials)
     most = f"at most {allowed:.2g} more will do"
-    return f"error on rows held out: exact machine ({n_exact} vectors) {error:.4g}, {most}; {tried or 'none tried'}"
+    return f"error on rows held out: exact SVM ({n_exact} vectors) {error:.4g}, {most}; {tried or 'none tried'}"
 
 
 def nearest(trials: list[Trial]) -> str:
@@ -265,16 +265,16 @@ def nearest(trials: list[Trial]) -> str:
 
 # -- What a search for few vectors takes, in kernel evaluations, and what it may: no clock is asked --------------------
 
-# docs/experiments/automatic_choice.md, "The search in one to five times the exact machine's time", has what took the
+# docs/experiments/automatic_choice.md, "The search in one to five times the exact SVM's time", has what took the
 # time, and "Work of the sweeps counted as kernel evaluations alone" SWEEP_COST.
 # What takes as long as kernel evaluations: Newton's method makes NEWTON_PASSES (of several classes CLASS_PASSES) of
 # n·k² multiply-adds (``MoveSettings.value_cost`` of them and one for each feature are an evaluation); pairs of classes
 # take PAIR_COST multiply-adds for each of their n·k numbers and WHITEN_COST for each of n·k².
 NEWTON_PASSES, CLASS_PASSES, PAIR_COST, WHITEN_COST = 10, 250, 340, 2.3
-# An exact machine of pairs of classes, which share kernel values, takes this many times as long as these. What exact
-# machines take grows with this power of the rows (docs/experiments/automatic_choice.md, "What exact machines take").
+# An exact SVM of pairs of classes, which share kernel values, takes this many times as long as these. What exact
+# SVMs take grows with this power of the rows (docs/experiments/automatic_choice.md, "What exact SVMs take").
 PAIRS_SHARE, WORK_GROWTH = 2, 1.2
-# How many times as long as an exact machine of a part Newton's method (beside pairs of classes, too), pairs of classes
+# How many times as long as an exact SVM of a part Newton's method (beside pairs of classes, too), pairs of classes
 # and sweeps over the rows may take in a trial.
 NEWTON_SHARE, BESIDE_SHARE, PAIR_SHARE, LEARN_SHARE = 1.5, 0.5, 2.0, 3.0
 # Sweeps over the rows in which moved vectors are learned further, and how many times as long as a kernel evaluation one
@@ -300,7 +300,7 @@ class Part:
 
 
 class SearchWork:
-    """The work of a search beside that of the exact machines of its parts.
+    """The work of a search beside that of the exact SVMs of its parts.
 
     Attributes
     ----------
@@ -310,7 +310,7 @@ class SearchWork:
     other_work : float
         What else took as long as so many kernel evaluations.
     ascends : bool
-        Whether the price of two classes is one for dual coordinate ascent, and that came to its end so far.
+        Whether C of two classes is one for dual coordinate ascent, and that came to its end so far.
     """
 
     mover: Mover
@@ -323,48 +323,48 @@ class SearchWork:
         self.exact_evals, self.ascends = 0.0, True
 
     def _exact_work(self) -> float:
-        """What the exact machines of parts took, in kernel evaluations."""
+        """What the exact SVMs of parts took, in kernel evaluations."""
         return self._work_of([part.exact for part in self.parts])
 
-    def _work_of(self, machines: list[Fit]) -> float:
-        """What exact machines took, in kernel evaluations."""
-        evals = float(sum(fit.counters["kernel_evals"] for fit in machines))
+    def _work_of(self, fits: list[Fit]) -> float:
+        """What exact SVMs took, in kernel evaluations."""
+        evals = float(sum(fit.counters["kernel_evals"] for fit in fits))
         return evals * (PAIRS_SHARE if measured_by(self.problem.task).class_pairs() else 1)
 
     def _taken(self) -> float:
-        """What the search has taken, exact machines of parts included, in kernel evaluations that take as long."""
+        """What the search has taken, exact SVMs of parts included, in kernel evaluations that take as long."""
         exact = float(sum(part.exact.counters["kernel_evals"] for part in self.parts))
         return self.counter.n - exact + self._exact_work() + self.other_work + self.mover.work
 
     def _left(self) -> float:
-        """What is left of ``search_factor`` times what the exact machine of all rows is expected to take."""
+        """What is left of ``search_factor`` times what the exact SVM of all rows is expected to take."""
         n = min(self.problem.rows.n_rows, self.settings.most_rows)
         of_all = self.exact_evals * (n / len(self.parts[0].index)) ** WORK_GROWTH
         return self.solver.search_factor * max(quick_evals(self.problem) / 2, of_all) - self._taken()
 
-    def _has_room(self, machine: Machine, k: int) -> bool:
+    def _has_room(self, kind: ModelKind, k: int) -> bool:
         """Whether k vectors stay within ``search_factor``, of parts and then of all rows; the first always do."""
         n_times, is_moved = len(self.parts) + 1, self.parts[0].size == k
-        return not self.trials or n_times * self._expected(machine, k, is_moved) <= self._left()
+        return not self.trials or n_times * self._expected(kind, k, is_moved) <= self._left()
 
-    def _has_room_for_part(self, machine: Machine, k: int, number: int) -> bool:
-        """Whether k vectors of one more part do, whose exact machine may be one more, too."""
+    def _has_room_for_part(self, kind: ModelKind, k: int, number: int) -> bool:
+        """Whether k vectors of one more part do, whose exact SVM may be one more, too."""
         exact = 0.0 if number < len(self.parts) else self.exact_evals
-        return exact + 2 * self._expected(machine, k, is_moved=False) <= self._left()
+        return exact + 2 * self._expected(kind, k, is_moved=False) <= self._left()
 
-    def _expected(self, machine: Machine, k: int, is_moved: bool) -> float:
+    def _expected(self, kind: ModelKind, k: int, is_moved: bool) -> float:
         """What k vectors of a part are expected to take, in kernel evaluations."""
         part, expected = self.parts[0], 0.0
         if not self.solver.learn_metric and not is_moved:
             expected += self.mover.expected(part.exact.model.basis, part.size, k, self.exact_evals)
-        if machine.way == SOLVED:
-            expected += self._solving(machine.task, part.problem, k)
-        elif machine.way == LEARNED:
+        if kind.way == SOLVED:
+            expected += self._solving(kind.task, part.problem, k)
+        elif kind.way == LEARNED:
             expected += SWEEP_COST * SWEEPS * k * part.problem.rows.n_rows
         return expected
 
     def _is_quick(self, task: Task, k: int, share: float) -> bool:
-        """Whether coefficients of k vectors take at most ``share`` times as long as an exact machine, or little."""
+        """Whether coefficients of k vectors take at most ``share`` times as long as an exact SVM, or little."""
         return self._solving(task, self.parts[0].problem, k) <= max(quick_evals(self.problem), share * self.exact_evals)
 
     def _solving(self, task: Task, problem: Problem, k: int) -> float:
@@ -378,7 +378,7 @@ class SearchWork:
         return passes * n * task.n_outputs * float(k) ** 2 / evaluation
 
     def _is_swept_quickly(self, k: int) -> bool:
-        """Whether the sweeps over the rows take at most LEARN_SHARE times as long as an exact machine, or little."""
+        """Whether the sweeps over the rows take at most LEARN_SHARE times as long as an exact SVM, or little."""
         work = SWEEP_COST * SWEEPS * k * self.parts[0].problem.rows.n_rows
         return work <= max(quick_evals(self.problem), LEARN_SHARE * self.exact_evals)
 

@@ -25,7 +25,7 @@ from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import ColumnSums, Rows, as_rows, in_pieces, is_sparse, keep_sums, parts_of
-from slimsvm.size_search.reduced_models import machine_problem
+from slimsvm.size_search.reduced_models import with_task
 
 # Values of a block in which the variance for gamma="scale" is summed. How many times the features' own variance that of
 # all entries together may be, before a search for gamma begins with a larger one.
@@ -225,7 +225,7 @@ def learned_factors(problem: Problem, sweeps: SweepSettings = SHORT) -> np.ndarr
         settings=(sweeps, *problem.settings),
     )
     if pairs := task.class_pairs():
-        small = machine_problem(small, tasks.Multiclass(1 + max(map(max, pairs))))
+        small = with_task(small, tasks.Multiclass(1 + max(map(max, pairs))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = solvers.Refine(VECTORS, rate=RATE, learn_metric=True, finish=False).solve(small)
