@@ -21,7 +21,7 @@ from benchmarks.subspace import sized_methods
 from benchmarks.subspace.sized_methods import SIZED, suits
 from benchmarks.subspace.tables import TARGET
 from slimsvm.datasets import DataError, Dataset, load
-from slimsvm.estimators._shared.choosing_gamma import scale_gamma
+from slimsvm.estimators._shared.automatic import scale_gamma
 from slimsvm.rows import is_sparse
 
 Records = list[dict[str, Any]]

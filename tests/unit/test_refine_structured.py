@@ -12,9 +12,8 @@ import scipy.sparse as sp
 import naive
 from slimsvm import ExactCuts, Refine, SequenceSVM
 from slimsvm.kernels import RBF, Linear
-from slimsvm.parts.descent.basis_descent import Descent, Expansion
+from slimsvm.parts.descent.basis_descent import Descent, Expansion, StepSettings
 from slimsvm.parts.descent.batch_gradient import GradientSettings, Rates
-from slimsvm.parts.descent.step_sizes import StepSettings
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.span import whitened_span
 from slimsvm.parts.span.best_coefficients import FinishByCuts, finish_by_cuts

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import threadpoolctl
 
-from slimsvm.estimators._shared.choosing_gamma import scale_gamma
+from slimsvm.estimators._shared.automatic import scale_gamma
 
 
 class Counted(sp.csr_array):

@@ -15,7 +15,7 @@ from sklearn.metrics import mean_pinball_loss
 import naive
 from slimsvm import CPSP, SVC, SVR, Compact, Exact, ExactCuts, LowRank, Refine, load, load_predictor, tasks
 from slimsvm.kernels import RBF
-from slimsvm.parts.descent.step_sizes import StepSettings
+from slimsvm.parts.descent.basis_descent import StepSettings
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 

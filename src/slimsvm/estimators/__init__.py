@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from slimsvm.estimators.files import NU as NU
     from slimsvm.estimators.files import OF_ONE_MACHINE as OF_ONE_MACHINE
     from slimsvm.estimators.files import STRUCTURED as STRUCTURED
-    from slimsvm.estimators.nu_svc import NuSVC as NuSVC
-    from slimsvm.estimators.nu_svr import NuSVR as NuSVR
+    from slimsvm.estimators.nu import NuSVC as NuSVC
+    from slimsvm.estimators.nu import NuSVR as NuSVR
     from slimsvm.estimators.one_class_svm import OneClassSVM as OneClassSVM
     from slimsvm.estimators.ordinal_svc import OrdinalSVC as OrdinalSVC
     from slimsvm.estimators.rank_svm import RankSVM as RankSVM
@@ -26,8 +26,7 @@ _HOMES = homes_of(
     {
         "cross_trained_svc": ["CrossTrainedSVC"],
         "files": ["EDITING", "ESTIMATORS", "NU", "OF_ONE_MACHINE", "STRUCTURED"],
-        "nu_svc": ["NuSVC"],
-        "nu_svr": ["NuSVR"],
+        "nu": ["NuSVC", "NuSVR"],
         "one_class_svm": ["OneClassSVM"],
         "ordinal_svc": ["OrdinalSVC"],
         "rank_svm": ["RankSVM"],

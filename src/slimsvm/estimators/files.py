@@ -11,8 +11,7 @@ from slimsvm.estimators._shared.fitted import WRITING, explained
 from slimsvm.estimators._shared.input_checks import check_path
 from slimsvm.estimators._shared.saving import parts_of, plain_model_of, read_estimator
 from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
-from slimsvm.estimators.nu_svc import NuSVC
-from slimsvm.estimators.nu_svr import NuSVR
+from slimsvm.estimators.nu import NuSVC, NuSVR
 from slimsvm.estimators.one_class_svm import OneClassSVM
 from slimsvm.estimators.ordinal_svc import OrdinalSVC
 from slimsvm.estimators.rank_svm import RankSVM

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from slimsvm.estimators._shared.around_fit import afresh
-from slimsvm.estimators._shared.choosing_gamma import typical_gamma
+from slimsvm.estimators._shared.automatic import typical_gamma
 from slimsvm.estimators._shared.conformal import NONE, hold_out, rows_held
 from slimsvm.estimators._shared.cross_validation import CrossValidation, SearchSettings
 from slimsvm.estimators._shared.input_checks import check_C, check_positive, check_sample_weight, is_chosen

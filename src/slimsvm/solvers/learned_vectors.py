@@ -22,7 +22,7 @@ and Ba, "Adam", ICLR 2015; Smith and Topin, "Super-Convergence", 2017 (rates tha
 Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
 
 Parts: `parts.descent.first_basis` for the rows that vectors are learned from and, with `bases`, for the
-start, `parts.descent.step_sizes` and `parts.descent.basis_descent` for the steps,
+start, `parts.descent.basis_descent` for the steps,
 `parts.span.best_coefficients` for the finish.
 """
 

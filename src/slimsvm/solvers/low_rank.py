@@ -36,7 +36,8 @@ from slimsvm.parts.resuming import RunState, asked_of, generator_at
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import GAP_ROUNDING, Best, Fit, Run, Status, reported, warn_of_a_gap
 from slimsvm.parts.solver import Solver
-from slimsvm.parts.span.smoothed_newton import ConvexFinish, subspace
+from slimsvm.parts.span.smoothed_newton import ConvexFinish
+from slimsvm.parts.span.whitened_span import subspace
 from slimsvm.rows import is_sparse
 
 Array = np.ndarray

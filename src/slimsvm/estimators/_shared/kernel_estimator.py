@@ -18,16 +18,16 @@ from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import Limit, no_limit, present_limit, under
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS, ESTIMATORS, Decision, Outputs, kind_of
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations
-from slimsvm.estimators._shared.automatic import choose_solver
-from slimsvm.estimators._shared.calibrating import MOST_HELD, has_probability, out_of_sample, scores_of
-from slimsvm.estimators._shared.certifying import Certified
-from slimsvm.estimators._shared.choosing_gamma import (
+from slimsvm.estimators._shared.automatic import (
+    choose_solver,
     learning_metric,
     learns_with_vectors,
     scale_gamma,
     typical_gamma,
     with_learned_scales,
 )
+from slimsvm.estimators._shared.calibrating import MOST_HELD, has_probability, out_of_sample, scores_of
+from slimsvm.estimators._shared.certifying import Certified
 from slimsvm.estimators._shared.conformal import (
     HELD_OUT,
     NONE,

@@ -20,7 +20,7 @@ import numpy as np
 
 from slimsvm import kernels
 from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, no_limit, share_of_time, time_limit
-from slimsvm.estimators._shared.choosing_gamma import learned_factors
+from slimsvm.estimators._shared.automatic import learned_factors
 from slimsvm.estimators._shared.table_additive import additive_models
 from slimsvm.estimators._shared.table_goals import Goal
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
@@ -49,7 +49,7 @@ FEWEST_OF_KIND, FEW_ROWS = N_FOLDS, 100
 MOST_SEARCHED, MOST_TRAINED = 5000, 30_000
 # The violation of a row's margin at which a machine's training ends.
 TOL = 0.01
-# Scales of features are learned from so many rows on, as `choosing_gamma` does in a sixth of the steps.
+# Scales of features are learned from so many rows on, as `automatic` does in a sixth of the steps.
 LEAST_SCALED, STEPS = 500, SweepSettings(steps=500, steps_power=0.0, batch_epochs=10)
 EXACT = Exact()
 # Rows whose predictions tell the importance of columns. Chosen, not measured.

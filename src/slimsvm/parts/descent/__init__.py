@@ -1,8 +1,8 @@
 """Basis vectors and coefficients moved together, batch by batch.
 
 batch_gradient   the gradient of a batch in vectors, coefficients and feature scales, and Adam's step along it
-basis_descent    batches and schedule
-first_basis, step_sizes  where a descent starts, on which rows, and how fast
+basis_descent    sizes of steps, batches and schedule
+first_basis      where a descent starts, and on which rows
 vector_descent   sweeps over the rows, and the finish: a run
 closing_descent  the vectors of a pursuit moved together at its end
 """

@@ -16,10 +16,18 @@ from slimsvm.core.clock import no_limit, present_limit
 from slimsvm.kernels import KernelRows
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.descent.basis_descent import Descent, Expansion, Schedule
+from slimsvm.parts.descent.basis_descent import (
+    Descent,
+    Expansion,
+    Schedule,
+    StepSettings,
+    basis_rate,
+    loss_of_zero,
+    mean_loss,
+    step_sizes,
+)
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.descent.first_basis import SampleSettings, expansion_of, learning_part, part_of
-from slimsvm.parts.descent.step_sizes import StepSettings, basis_rate, loss_of_zero, mean_loss, step_sizes
 from slimsvm.parts.principal_directions import Directions, search_for
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.resuming import RunState, asked_of, generator_at

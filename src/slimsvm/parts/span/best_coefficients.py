@@ -16,8 +16,8 @@ from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
 from slimsvm.parts.cuts.score_books import plain_products
 from slimsvm.parts.problem import Problem, check_smoothable
 from slimsvm.parts.run import warn_of_a_gap
-from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients, subspace
-from slimsvm.parts.span.whitened_span import Coefficients, Subspace
+from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
+from slimsvm.parts.span.whitened_span import Coefficients, Subspace, subspace
 
 Array = np.ndarray
 

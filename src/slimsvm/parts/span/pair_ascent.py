@@ -22,7 +22,7 @@ from slimsvm import core
 from slimsvm.core.threads import run_tiles
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.span.smoothed_newton import subspace
+from slimsvm.parts.span.whitened_span import subspace
 
 Array = np.ndarray
 

@@ -36,7 +36,7 @@ from slimsvm.parts.problem import Problem, check_smoothable
 from slimsvm.parts.run import Best
 from slimsvm.parts.span.newton_direction import CHEAP, EXACT, Accuracy, Draw, direction, draw_ahead, draw_rows
 from slimsvm.parts.span.row_passes import Parts, RowPasses, Slope, SmoothedRows
-from slimsvm.parts.span.whitened_span import Coefficients, Subspace
+from slimsvm.parts.span.whitened_span import Coefficients, Subspace, subspace
 from slimsvm.tasks import Examples
 
 Array = np.ndarray
@@ -509,8 +509,3 @@ def fit_coefficients(
         coef, intercept = space.coefficients(finish.best.found.u)
     found = finish.best.objective, finish.bound
     return Coefficients(coef, intercept, *found, n_steps, finish.converged, tau=finish.tau)
-
-
-def subspace(problem: Problem, kernel_rows: KernelRows, basis: Any) -> Subspace:
-    """Return the span of a basis, with the memory that the problem allows and the intercept that it asks for."""
-    return Subspace(kernel_rows, basis, 0.0 if problem.intercept == "none" else 1.0, problem.memory_limit // 2)

@@ -24,6 +24,7 @@ from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.lazy import made_once
+from slimsvm.parts.problem import Problem
 from slimsvm.parts.span.span_rows import LocalSpanRows, Span, on_remote_rows
 from slimsvm.rows import in_pieces, parts_of
 
@@ -441,3 +442,8 @@ def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
 def _multiple(n_rows: int) -> int:
     """Return the rows of a block, a multiple of the unit in which products are summed: blocks do not change sums."""
     return max(SUM_ROWS, n_rows // SUM_ROWS * SUM_ROWS)
+
+
+def subspace(problem: Problem, kernel_rows: KernelRows, basis: Any) -> Subspace:
+    """Return the span of a basis, with the memory that the problem allows and the intercept that it asks for."""
+    return Subspace(kernel_rows, basis, 0.0 if problem.intercept == "none" else 1.0, problem.memory_limit // 2)
