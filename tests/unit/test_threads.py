@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import textwrap
@@ -162,6 +163,44 @@ def test_a_call_that_no_helper_began_is_taken_back():
     call.wait()
     call.make()
     assert call.error is None
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_interrupt_counts_when_helpers_have_ended(times):
+    """Helpers wrote on where the caller looked for the best model so far."""
+    caller, begun, ended = threading.get_ident(), threading.Event(), threading.Event()
+
+    def work():
+        if threading.get_ident() == caller:
+            begun.wait(10)
+            return
+        begun.set()
+        for _ in range(times):
+            time.sleep(0.05)
+            signal.pthread_kill(caller, signal.SIGINT)
+        time.sleep(0.1)
+        ended.set()
+
+    run_together(lambda: None, 2)
+    n_idle = len(threads._idle)
+    with pytest.raises(KeyboardInterrupt):
+        run_together(work, 2)
+    assert ended.is_set()
+    assert len(threads._idle) == n_idle
+    test_every_tile_once(100, 2)
+
+
+def test_a_call_that_is_waited_for_twice():
+    """Ctrl-C comes when the call was taken back, or is over, and before the wait has returned."""
+    call = threads._Call(lambda: None)
+    call.wait()
+    call.make()
+    call.wait()
+    call.wait()
+    other = threads._Call(lambda: None)
+    other.make()
+    other.wait()
+    other.wait()
 
 
 def test_helpers_let_go_of_what_they_worked_on():

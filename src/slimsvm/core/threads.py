@@ -116,21 +116,25 @@ class _Call:
         self.begun, self.ended = threading.Lock(), threading.Lock()
         self.ended.acquire()
         self.error: BaseException | None = None
+        self.is_over = False
 
     def make(self) -> None:
         """Call the function, where the call was not taken back."""
-        if not self.begun.acquire(blocking=False):
-            return
-        try:
-            with under(self.limit):
-                self.function()
-        except BaseException as error:
-            self.error = error
+        if self.begun.acquire(blocking=False):
+            try:
+                with under(self.limit):
+                    self.function()
+            except BaseException as error:
+                self.error = error
+        self.is_over = True
         self.ended.release()
 
     def wait(self) -> None:
-        """Wait for the end of the call; one that has not begun is taken back: it has nothing left to do."""
-        if not self.begun.acquire(blocking=False):
+        """Wait for the end of the call; one that has not begun is taken back: it has nothing left to do.
+
+        After Ctrl-C it may be called again: what was taken back is over, too, once the helper has met it.
+        """
+        if not self.is_over and not self.begun.acquire(blocking=False):
             self.ended.acquire()
 
 
@@ -158,6 +162,22 @@ def _submit(function: Callable[[], Any], times: int) -> list[tuple[SimpleQueue[_
     return asked
 
 
+def _wait_for(asked: list[tuple[SimpleQueue[_Call], _Call]]) -> None:
+    """Wait for all calls, whose helpers are idle again then; Ctrl-C counts after that.
+
+    Helpers write where the caller looks next, be it for the best model so far.
+    """
+    waiting, interrupt = list(asked), None
+    while waiting:
+        try:
+            waiting[-1][1].wait()
+            _idle.append(waiting.pop()[0])
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+
+
 def run_together(function: Callable[[], Any], n_jobs: int) -> None:
     """Call ``function()`` in this thread and in up to n_jobs - 1 others, which share out the work between them.
 
@@ -177,9 +197,7 @@ def run_together(function: Callable[[], Any], n_jobs: int) -> None:
     try:
         function()
     finally:
-        for helper, call in asked:
-            call.wait()
-            _idle.append(helper)
+        _wait_for(asked)
     for _, call in asked:
         if call.error is not None:
             raise call.error
