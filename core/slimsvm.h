@@ -696,7 +696,7 @@ struct slimsvm_smo_call {
     int64_t n;              // rows of the set
     int64_t n_lines;        // kernel rows
     int64_t width;          // entries of a kernel row, at least n
-    int64_t balanced;       // 1: pairs of rows; 0: bounds only
+    int64_t balanced;       // 2: pairs of rows on one side of 0; 1: pairs of rows; 0: bounds only
     int64_t max_steps;      // steps at most; with n they bound the work: n max_steps <= 2^32
     int64_t n_workspace;    // bytes of workspace
     double offset;          // added to K

@@ -1,6 +1,7 @@
 // Sequential minimal optimisation inside a set of rows: pairs of variables, or two with bounds only.
 //
-//     max_v  D(v) = sum t_i v_i - epsilon sum |v_i| - v'Kv / 2,    lo <= v <= hi,    balanced: sum v_i kept as it is
+//     max_v  D(v) = sum t_i v_i - epsilon sum |v_i| - v'Kv / 2,    lo <= v <= hi,    balanced: sum v_i kept as it is,
+//                                                                                   and sum |v_i| if it is 2
 //
 // g = t - Kv. Because of |v_i| the derivatives upwards and downwards differ where v_i = 0: they are u_i = g_i + rise_i
 // and d_i = g_i - drop_i, with rise and drop of -epsilon or epsilon, and -BIG where v_i cannot move that way.
@@ -185,21 +186,72 @@ inline Slopes descend(Set<T, D>& set, double a, const T* line_a, double b, const
     return slopes;
 }
 
-// The k with the greatest gain of moving v_i up and v_k down: (top - d_k)^2 / (K_ii + K_kk - 2 K_ik).
-template <class T>
-inline int64_t best_partner(const Set<T, T>& set, const T* line, double own, double top) {
+// The same of the variables above 0 and of those below, where a variable at 0 rises with the first and falls with the
+// others: [0] and [1]. A pair of one side keeps sum |v_i|.
+template <class T, bool MOVES>
+inline void descend_sides(Set<T, T>& set, double a, const T* line_a, const T* line_b, Slopes sides[2]) {
+    Greatest ups(-BIG), downs(-BIG), ups_below(-BIG), downs_below(-BIG);
+    double *g = set.g, *rise = set.rise, *drop = set.drop, *v = set.v;
+    const Place none = {-BIG, 1.0, -1};
+    Slopes last[2] = {{none, none}, {none, none}};
+    const Vec<double> zero = {}, closed = splat<double>(-BIG);
+    set.sweep(
+        [&](int64_t k, int n, IntVec<double> now) {
+            Vec<double> value = load<double>(g + k);
+            if (MOVES) {
+                value -= a * load_wide(line_a + k) - a * load_wide(line_b + k);
+                store<double>(g + k, value);
+            }
+            const Vec<double> at = load<double>(v + k);
+            const Vec<double> up = value + load<double>(rise + k), down = load<double>(drop + k) - value;
+            ups.meet(n, at >= zero ? up : closed, now);
+            ups_below.meet(n, at >= zero ? closed : up, now);
+            downs.top[n] = maximum<double>(at > zero ? down : closed, downs.top[n]);
+            downs_below.top[n] = maximum<double>(at > zero ? closed : down, downs_below.top[n]);
+        },
+        [&](int64_t k) {
+            if (MOVES) g[k] -= a * double(line_a[k]) - a * double(line_b[k]);
+            last[v[k] < 0.0].up.meet(g[k] + rise[k], 1.0, k);
+            last[v[k] <= 0.0].down.meet(drop[k] - g[k], 1.0, k);
+        });
+    sides[0] = {greatest_of(ups), greatest_of(downs)};
+    sides[1] = {greatest_of(ups_below), greatest_of(downs_below)};
+    for (int side = 0; side < 2; ++side) {
+        if (last[side].up.k >= 0) sides[side].up.meet(last[side].up.top, 1.0, last[side].up.k);
+        if (last[side].down.k >= 0) sides[side].down.meet(last[side].down.top, 1.0, last[side].down.k);
+    }
+}
+
+// The slopes of the side that violates more, or of all.
+template <class T, bool SIDES, bool MOVES>
+SLIMSVM_INLINE Slopes slopes_of(Set<T, T>& set, double move, const T* line_up, const T* line_down) {
+    if (!SIDES) return descend<T, MOVES, false>(set, move, line_up, -move, line_down, 0.0);
+    Slopes sides[2];
+    descend_sides<T, MOVES>(set, move, line_up, line_down, sides);
+    const double above = sides[0].up.top + sides[0].down.top, below = sides[1].up.top + sides[1].down.top;
+    return sides[below > above];
+}
+
+// The k with the greatest gain of moving v_i up and v_k down: (top - d_k)^2 / (K_ii + K_kk - 2 K_ik); of its side.
+template <class T, bool SIDES>
+inline int64_t best_partner(const Set<T, T>& set, const T* line, double own, double top, bool is_above) {
     Greatest gains(0.0);
-    const double *g = set.g, *drop = set.drop;
+    const double *g = set.g, *drop = set.drop, *v = set.v;
     const T* diagonal = set.diagonal;
     Place last = {0.0, 1.0, -1};
     const Vec<double> zero = {}, tiny = splat<double>(TINY);
     set.sweep(
-        [&](int64_t k, int v, IntVec<double> now) {
-            const Vec<double> away = maximum<double>(top + load<double>(drop + k) - load<double>(g + k), zero);
+        [&](int64_t k, int n, IntVec<double> now) {
+            Vec<double> away = maximum<double>(top + load<double>(drop + k) - load<double>(g + k), zero);
+            if (SIDES) {
+                const auto stands_above = load<double>(v + k) > zero;
+                away = is_above ? (stands_above ? away : zero) : (stands_above ? zero : away);
+            }
             const Vec<double> curvature = own + load_wide(diagonal + k) - 2.0 * load_wide(line + k);
-            gains.meet(v, away * away, maximum<double>(curvature, tiny), now);
+            gains.meet(n, away * away, maximum<double>(curvature, tiny), now);
         },
         [&](int64_t k) {
+            if (SIDES && (v[k] > 0.0) != is_above) return;
             const double away = most(top + drop[k] - g[k], 0.0);
             last.meet(away * away, most(own + double(diagonal[k]) - 2.0 * double(line[k]), TINY), k);
         });
@@ -215,11 +267,11 @@ struct Ended {
 
 // Pairs, chosen by second-order information: Fan, Chen, Lin, "Working Set Selection Using Second Order Information for
 // Training Support Vector Machines", JMLR 2005, WSS 2. The offset has no effect, and is 0 here.
-template <class T>
+template <class T, bool SIDES>
 Ended pairs(Set<T, T>& set, double tol, int64_t max_steps) {
     set.begin();
     double *v = set.v, *g = set.g, gain = 0.0;
-    Slopes slopes = descend<T, false, false>(set, 0.0, nullptr, 0.0, nullptr, 0.0);
+    Slopes slopes = slopes_of<T, SIDES, false>(set, 0.0, nullptr, nullptr);
     int64_t step = 0;
     for (; step < max_steps; ++step) {
         const double top = slopes.up.top;
@@ -227,7 +279,7 @@ Ended pairs(Set<T, T>& set, double tol, int64_t max_steps) {
         if (top + slopes.down.top <= tol || !set.has_line(i)) break;
         set.drop[i] = -BIG;  // no partner of itself
         const T* line = set.line(i);
-        const int64_t j = best_partner(set, line, double(set.diagonal[i]), top);
+        const int64_t j = best_partner<T, SIDES>(set, line, double(set.diagonal[i]), top, v[i] >= 0.0);
         if (!set.has_line(j)) {
             set.note_rooms(i);
             break;
@@ -241,7 +293,7 @@ Ended pairs(Set<T, T>& set, double tol, int64_t max_steps) {
         v[j] = moved(v[j], -move, set.lo[j], set.hi[j]);
         set.note_rooms(i);
         set.note_rooms(j);
-        slopes = descend<T, true, false>(set, move, line, -move, set.line(j), 0.0);
+        slopes = slopes_of<T, SIDES, true>(set, move, line, set.line(j));
     }
     return {step, gain, slopes.up.top + slopes.down.top};
 }
@@ -382,8 +434,10 @@ int32_t smo_of(struct slimsvm_smo_call& call) {
     const int64_t bytes = workspace_bytes<T>(n, call.places);
     if (call.n_workspace < bytes) return needs_workspace(call, bytes);
     uint8_t* workspace = call.workspace + (64 - uintptr_t(call.workspace) % 64) % 64;
-    if (call.balanced)
-        solve<T, T>(call, 0.0, workspace, pairs<T>);
+    if (call.balanced == 2)
+        solve<T, T>(call, 0.0, workspace, pairs<T, true>);
+    else if (call.balanced)
+        solve<T, T>(call, 0.0, workspace, pairs<T, false>);
     else
         solve<T, double>(call, call.offset, workspace, box<T>);
     return SLIMSVM_OK;

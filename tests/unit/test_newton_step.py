@@ -30,7 +30,7 @@ def dual(K, target, v, epsilon, offset):
 
 @pytest.mark.parametrize("C", [0.05, 0.3, 100.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
-@pytest.mark.parametrize(("balanced", "offset"), [(True, 0.0), (False, 0.0), (False, 1.0)])
+@pytest.mark.parametrize(("balanced", "offset"), [(2, 0.0), (1, 0.0), (0, 0.0), (0, 1.0)])
 @pytest.mark.parametrize("is_part", [False, True])
 @pytest.mark.parametrize("n", [20, 60])
 def test_a_newton_step_leaves_no_slope_in_what_is_free(C, epsilon, balanced, offset, is_part, n):
@@ -52,13 +52,16 @@ def test_a_newton_step_leaves_no_slope_in_what_is_free(C, epsilon, balanced, off
     np.testing.assert_array_equal(v[fixed], before[fixed])
     if balanced:
         assert v.sum() == pytest.approx(before.sum(), abs=1e-9 * np.abs(v).sum())
+    if balanced == 2:
+        assert np.abs(v).sum() == pytest.approx(np.abs(before).sum(), rel=1e-9)
     if gain == 0:
         np.testing.assert_array_equal(v, before)
         return
     still = free[(v[free] > lo[free]) & (v[free] < hi[free]) & (v[free] != 0)]
     slopes = g[still] - epsilon * sign[still]
-    reference = slopes.mean() if balanced else 0.0
-    np.testing.assert_allclose(slopes, reference, atol=1e-6 * max(1.0, np.abs(v).max()))
+    for side in (sign[still] > 0, sign[still] < 0) if balanced == 2 else (slice(None),):
+        reference = slopes[side].mean() if balanced and len(slopes[side]) else 0.0
+        np.testing.assert_allclose(slopes[side], reference, atol=1e-6 * max(1.0, np.abs(v).max()))
 
 
 def test_few_variables_meet_one_bound_after_the_other():
@@ -115,6 +118,28 @@ def test_steps_among_few_rows_are_steps_among_all(balanced, epsilon, dtype, has_
     assert values[0] == pytest.approx(values[1], rel=1e-5)
     cut = smo.solve_set(block, target.copy(), np.zeros(300), (lo, hi), **options, max_steps=700, settings=own)
     assert cut.n_steps == 700
+
+
+@pytest.mark.parametrize("n", [5, 30, 300])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_steps_on_one_side_keep_both_sums(n, epsilon, dtype):
+    """Pairs of one side of 0, and Newton steps: Σ v and Σ |v| stay, and the rest of each side has one slope."""
+    K, target, lo, hi, v = problem(n=n, C=1.0, epsilon=epsilon, seed=n)
+    g, before = target - K @ v, v.copy()
+    block, bounds = KernelBlock(K.astype(dtype), np.arange(n)), (lo, hi)
+    own, newton = {"epsilon": epsilon, "tol": 1e-6, "max_steps": 10**6}, NewtonSteps(10**8)
+    solved = smo.solve_set(block, g, v, bounds, balanced=2, newton=newton, **own)
+    assert solved.violation <= 1e-6
+    assert v.sum() == pytest.approx(before.sum(), abs=1e-10 * n)
+    assert np.abs(v).sum() == pytest.approx(np.abs(before).sum(), rel=1e-10)
+    assert ((v >= lo) & (v <= hi)).all()
+    gain = dual(K, target, v, epsilon, 0.0) - dual(K, target, before, epsilon, 0.0)
+    assert solved.gain == pytest.approx(gain, rel=1e-4, abs=1e-6)
+    assert gain >= 0
+    g = target - K @ v
+    for rises, falls in (((v >= 0) & (v < hi), v > 0), (v < 0, (v <= 0) & (v > lo))):
+        assert g[rises].max(initial=-np.inf) - g[falls].min(initial=np.inf) <= (1e-6 if dtype == np.float64 else 1e-4)
 
 
 def test_rows_that_are_all_alike_are_no_error():

@@ -19,7 +19,8 @@ class NuSVC(SVC):
 
     At most the share ν of the rows (by weight) lies within the margin or on its wrong side, and at least that share are
     support vectors. The model is that of `SVC` with the C at which the dual variables add up to this share; ``C_`` is
-    that C. For several classes each pair has a C of its own.
+    that C. For several classes each pair has a C of its own. ``tol`` counts as in LIBSVM, in units of 1 / ``C_``; where
+    classes overlap so much that no C within its reach has this share, a warning says which share the model has.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class NuSVC(SVC):
         Of `SVC` with ``C_``.
     gap_, status_, history_
     n_iter_ : ndarray of int32
-        Iterations of the last fit, with ``C_``: one number, or for pairs of classes one for each pair.
+        Working sets and passes over all rows: one number, or for pairs of classes one for each pair.
     n_kernel_evals_, model_, kernel_, solver_, precision_, calibration_
 
     References
@@ -147,7 +148,7 @@ class NuSVR(SVR):
     n_support_ : ndarray of shape (1,)
         Number of support vectors.
     n_iter_ : int
-        Iterations of the last fit, with ``epsilon_``.
+        Working sets and passes over all rows.
     coef_, fit_status_, shape_fit_
     objective_, lower_bound_
         Of `SVR` with ``epsilon_``.

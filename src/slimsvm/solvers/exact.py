@@ -101,7 +101,7 @@ class ExactRun(Run):
     doing = "exact SVM"
 
     def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None):
-        self.problem, self.dual = problem, Dual.of(problem)
+        self.problem, self.dual = problem, self.dual_of(problem)
         self.settings, of_values = problem.settings_of(ExactSettings), problem.settings_of(ValueSettings)
         own, self.report_work = self.settings, problem.settings_of(ReportSettings).work
         self.kept = Kept(problem.room) if problem.kept is None else problem.kept
@@ -118,12 +118,11 @@ class ExactRun(Run):
         )
         if state is not None:
             self.go_on(state)
-        elif self.dual.total:
+        elif self.dual.total or self.dual.mass:
             self.begin(self.outermost())
         memory = int(own.cache_share * problem.memory_limit)
-        first = self.first_rows(
-            memory, keeps_lines(self.kernel_rows, of_values), is_begun=state is not None or self.dual.total > 0
-        )
+        is_begun = state is not None or self.dual.total > 0 or self.dual.mass > 0
+        first = self.first_rows(memory, keeps_lines(self.kernel_rows, of_values), is_begun)
         self.cache = KernelValues(self.kernel_rows, memory, first, problem.kept, self.kept.room, of_values)
         self.has_all_lines = self.cache.keeps_lines and self.cache.n_slots == n
         newton = NewtonSteps(int(own.newton_share * problem.memory_limit))
@@ -142,6 +141,10 @@ class ExactRun(Run):
         if len(first) < n:
             _, _, highest, lowest = self.active.slopes()
             self.goal = max(self.tol.tol, own.level_share * (highest - lowest))
+
+    def dual_of(self, problem: Problem) -> Dual:
+        """Return the problem's dual."""
+        return Dual.of(problem)
 
     def generator(self) -> np.random.Generator:
         """Return the problem's random generator, or where it has none the same one in every fit."""
@@ -170,14 +173,19 @@ class ExactRun(Run):
         self.begin(share * self.v, self.dual.target - share * (self.dual.target - self.g))
 
     def outermost(self) -> Array:
-        """Return a first dual point of one class: its support vectors are the rows least like a random sample."""
-        n, hi = self.kernel_rows.n_rows, self.dual.hi
+        """Return a first dual point of given sums, of the rows least like a random sample of their own class.
+
+        Of targets these are the greatest and the least.
+        """
+        n, side = self.kernel_rows.n_rows, np.sign(self.dual.lo + self.dual.hi)
+        if not side.any():
+            return self.dual.outermost(self.dual.target)
         sample = np.sort(self.generator().choice(n, min(n, self.settings.first_rows), replace=False))
-        likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), np.ones((len(sample), 1)))[:, 0]
-        order = np.argsort(likeness, kind="stable")
-        v = np.zeros(n)
-        v[order] = np.clip(self.dual.total - (np.cumsum(hi[order]) - hi[order]), 0.0, hi[order])
-        return self.dual.feasible(v)
+        above, below = side[sample] > 0, side[sample] < 0
+        coef = above - below * (float(above.sum()) / max(float(below.sum()), 1.0))
+        likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), coef[:, None])[:, 0]
+        v = self.dual.outermost(-likeness)
+        return self.dual.feasible(v) if self.dual.total else v
 
     def first_rows(self, memory: int, keeps_lines: bool, is_begun: bool) -> Array:
         """Return the first active rows: all, a sample, or, from a dual point, those that violate or are not at bounds.

@@ -1,19 +1,21 @@
 r"""The exact SVM with a given ν in place of C, or of ε: Schölkopf's ν-SVM.
 
-Of two classes the dual variables of the exact SVM with this C add up to the share
+Its dual is that of the exact SVM with one more sum that is kept:
 
-    ν(C) = Σ |v_i| / (C Σ ω_i),
+    max_v  Σ t_i v_i − ½ v'Kv,    lo ≤ v ≤ hi,    Σ v_i = 0,    Σ |v_i| = ν C Σ ω_i.
 
-which never rises with C. The SVM of ν is the one with ν(C) = ν: LIBSVM solves for it with the variables scaled by
-1/C, and divides its scores by ρ = 1/C in the end. Of a regression C is given, and the share falls as ε grows. So log C
-or log ε is the root of a falling function of one number, found by secants within a bracket. Fits share kernel values,
-and each begins where the one before ended, which makes the later ones short: all take one and a half to three times the
-first (docs/experiments/exact_solver.md, "ν in place of C"). Several classes are pairs, each with a root of its own; a
-fit solves for all pairs at their next C.
+The multiplier of the last sum is ε. Of a regression that is the tube. Two classes have t = 0 and C = 1, and ρ = −ε is
+the margin: v / ρ solves the exact SVM with C = 1/ρ, which is how LIBSVM does it. Steps on pairs whose v_i stand on the
+same side of 0 keep both sums; all else is the exact solver's (`solvers.exact`). The tolerance is LIBSVM's, in units of
+ν's problem: with C = 1/ρ it is tol · C. Several classes are pairs, each with a ρ of its own.
+
+A regression whose ε would be below 0 has so large a ν that no tube has its share: it gets that of ε = 0. Classes whose
+ρ would be 0 or below overlap so much that no C has so small a share: they get the least C that ``tol`` tells from
+infinity.
 
 Schölkopf, Smola, Williamson, Bartlett, "New Support Vector Algorithms", Neural Computation 2000; Chang, Lin, "Training
-ν-Support Vector Classifiers: Theory and Algorithms", Neural Computation 2001 (ν(C)); Chang, Lin, "Training ν-Support
-Vector Regression: Theory and Algorithms", Neural Computation 2002.
+ν-Support Vector Classifiers: Theory and Algorithms", Neural Computation 2001; Chang, Lin, "Training ν-Support Vector
+Regression: Theory and Algorithms", Neural Computation 2002.
 """
 
 from __future__ import annotations
@@ -28,211 +30,151 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.estimators._shared.input_checks import is_chosen
-from slimsvm.parts.dual_ascent.dual import DualState
-from slimsvm.parts.dual_ascent.one_vs_one import last_point
-from slimsvm.parts.dual_ascent.sweeps import Root
+from slimsvm.kernels import KernelRows
+from slimsvm.parts.dual_ascent.dual import LAST, Dual, DualState, Tolerance, level
+from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun
 from slimsvm.parts.problem import RANDOM_ACCESS, Kept, Problem, check_needs
-from slimsvm.parts.run import Fit, Status
+from slimsvm.parts.run import GAP_WORTH_SAYING, Fit, Status
 from slimsvm.parts.solver import Callback
+from slimsvm.rows import as_rows
 from slimsvm.solvers import Exact
-from slimsvm.tasks import Binary, OneVsOne, Regression
+from slimsvm.solvers.exact import SEED, ExactRun
+from slimsvm.tasks import OneVsOne, Regression
 
 Array = np.ndarray
 
-# What rounding does to shares of weights; the largest C that is tried, and one over the smallest.
+# What rounding does to shares of weights; the largest C.
 ROUNDING, LARGEST_C = 1e-12, 1e10
-# By how much log C is raised first for each unit that log ν(C) is to fall.
-FIRST_STEP = 2.0
+# The C of classes that overlap too much, in units of 1 / tol, beyond which margins cannot be told from 0.
+LARGE_C = 0.1
 
 
 @dataclass(frozen=True)
 class NuSettings:
-    """How C or ε is searched for. Chosen, not measured."""
+    """Where many rows begin; docs/experiments/exact_solver.md, "ν in place of C", has what it saves."""
 
-    # The share of ν that may be missing, in units of tol: what tol leaves of the solution itself is more. Few rows are
-    # solved for far below tol, and an ε or C that is nearly right may leave out a support vector there.
-    accuracy: float = 0.1
-    accuracy_of_few: float = 0.02
-    # A bracket of log C, or of ε as a share of its range, that tells nothing more of few rows.
-    narrowest: float = 1e-10
-    # A dual variable this close to a bound, as a share of it, is there.
-    at_bound: float = 1e-3
-    # The least tube, as a share of the range: the dual variables of narrower ones are beyond tol. The longest step of
-    # log ε.
-    least_tube: float = 1e-6
-    narrower: float = 2.5
-    # Most fits, and the most that log C changes from one to the next.
-    most_fits: int = 60
-    longest: float = 5.0
-    # Where log C rose by ``far`` and log ν(C) fell by no more than ``flat``, no larger C will do: classes overlap.
-    far: float = 9.0
-    flat: float = 0.01
+    # From more rows than ``many_rows`` on the first point is that of the exact SVM which has ν in so many rows, if its
+    # C, in units of that of a row's kernel value, is no larger than ``largest_C``.
+    many_rows: int = 8192
+    sample_rows: int = 2000
+    largest_C: float = 100.0
 
 
-def accuracy(problem: Problem) -> tuple[float, float]:
-    """The share of ν that may be missing, and a bracket of log C, or of ε by its range, that is narrow."""
-    own = problem.settings_of(NuSettings)
-    if problem.is_small:
-        return own.accuracy_of_few * problem.tol, own.narrowest
-    return own.accuracy * problem.tol, own.accuracy * problem.tol
+def dual_of_nu(problem: Problem, nu: float) -> Dual:
+    """Return the dual of two classes or of a regression with Σ |v| kept."""
+    dual = Dual.of(problem)
+    target = dual.target if problem.task.has_targets else np.zeros(len(dual.target))
+    return replace(dual, target=target, epsilon=0.0, balanced=2, mass=nu * problem.C1)
 
 
-def between(margins: Array, share: Array, is_own: Array, at_bound: float) -> tuple[float, bool]:
-    """What free support vectors of one side have as margin, and whether there are any.
-
-    Where there are none, the middle of what the others allow, as LIBSVM has it: rows at their bounds have no more, and
-    rows without a coefficient no less.
-    """
-    low, high = share <= at_bound, share >= 1.0 - at_bound
-    free = is_own & ~low & ~high
-    if free.any():
-        return float(margins[free].mean()), True
-    most, least = margins[is_own & high].max(initial=-np.inf), margins[is_own & low].min(initial=np.inf)
-    return 0.5 * float(most + least), False
+def has_room(problem: Problem, nu: float) -> bool:
+    """Return whether a regression has a tube: Σ |v| is that of ν, with no row at 0, nor all at their bounds."""
+    dual = dual_of_nu(problem, nu)
+    return nu < 1 and bool(np.abs(dual.outermost(dual.target)).sum() >= dual.mass * (1.0 - ROUNDING * len(dual.target)))
 
 
-class SearchOfC:
-    """The C of every pair of classes, or of two, at which the dual variables add up to the share ν.
+class NuRun(ExactRun):
+    """The run of two classes or of a regression; in the end it is that of the exact SVM with the C or ε found."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Its C is ignored.
-    nu : float
-    """
+    doing = "exact SVM of nu"
 
-    def __init__(self, problem: Problem, nu: float):
-        self.problem, self.nu, self.own = problem, nu, problem.settings_of(NuSettings)
-        labels, weights = problem.examples.labels, problem.examples.weights
-        totals = [float(weights[labels == c].sum()) for c in np.unique(labels)]
-        self.n_classes = len(totals)
-        pairs = problem.task.class_pairs() or [(0, 1)]
-        self.sides = [(totals[a], totals[b]) for a, b in pairs]
-        if any(nu * (a + b) > 2.0 * min(a, b) * (1.0 + ROUNDING) for a, b in self.sides):
-            lowest = min(2.0 * min(a, b) / (a + b) for a, b in self.sides)
-            raise ValueError(
-                f"specified nu is infeasible: of two classes nu is at most twice the share that the rarer one has of "
-                f"their weight, here {lowest:.4g}; found nu={nu!r}"
-            )
-        size = float(problem.bind().diag().mean())
-        begin, far = -np.log(size) if size > 0 else 0.0, np.log(LARGEST_C)
-        self.roots = [Root(begin, -far, far, self.own.longest, FIRST_STEP) for _ in pairs]
-        self.is_open = [True] * len(pairs)
+    def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None, nu: float):
+        self.nu = nu
+        super().__init__(problem, working_set_size, state)
+        if not problem.task.has_targets:
+            self.tol = self.tolerance()
+        self.level()
 
-    @property
-    def asked(self) -> Problem:
-        """The problem to solve next."""
-        values = [float(np.exp(root.x)) for root in self.roots]
-        if isinstance(self.problem.task, Binary):
-            return replace(self.problem, C=values[0])
-        return replace(self.problem, C=1.0, task=OneVsOne(self.n_classes, factors=tuple(values)))
+    def tolerance(self) -> Tolerance:
+        """Return LIBSVM's tolerance, lowered where kernel values are small.
 
-    def is_met(self, fit: Fit) -> bool:
-        """Whether the fit of what was asked has the share ν; the next problem is asked otherwise."""
-        states = [fit.state] if isinstance(self.problem.task, Binary) else fit.state.states
-        for k, (root, state) in enumerate(zip(self.roots, states, strict=True)):
-            if not self.is_open[k]:
-                continue
-            share = float(np.abs(state.v).sum()) / (state.C * sum(self.sides[k]))
-            value = float(np.log(share / self.nu)) if share > 0 else -np.inf
-            least, narrowest = accuracy(self.problem)
-            is_last = value > least and (root.x >= root.highest or self.is_flat(root, value, k))
-            if is_last:
-                warn_of_overlap(self.nu, share)
-            self.is_open[k] = not (is_last or root.is_met(value, least, narrowest))
-        if any(self.is_open):
-            return False
-        for k, (root, state) in enumerate(zip(self.roots, states, strict=True)):
-            root.x -= np.log(self.margin(k, state))
-        return True
-
-    def margin(self, k: int, state: DualState) -> float:
-        """LIBSVM's ρ of a pair of classes, in units of 1/C: 1 but where a class has no free support vector.
-
-        Then many C have the share ν, and the variables of all are the same but for scale. ρ is the middle of what such
-        a class allows.
+        Few rows go on while the gap is wide, as in the exact SVM; many only while D, which is half of the objective or
+        more at the optimum, is below 0.
         """
-        sign, size = state.examples.labels, state.C * state.examples.weights
-        scores = state.scores_at(state.v, state.C, last_point(self.problem, k))
-        if scores is None:
-            return 1.0
-        share, margins = np.abs(state.v) / size, sign * scores
-        sides = [between(margins, share, is_own, self.own.at_bound) for is_own in (sign > 0, sign < 0)]
-        found = 1.0 if all(has_free for _, has_free in sides) else 0.5 * sum(middle for middle, _ in sides)
-        return found if np.isfinite(found) and found > 0 else 1.0
+        own, problem = self.tol, self.problem
+        tol = problem.tol * min(1.0, size_of(self.kernel_rows))
+        if not problem.is_small:
+            return replace(own, tol=tol, gap=1.0)
+        return replace(own, tol=tol, least_steps=own.settings.at_once // problem.rows.n_rows)
 
-    def is_flat(self, root: Root, value: float, k: int) -> bool:
-        """Whether the share stays above ν however large C is."""
-        own, top = self.own, np.log(2.0 * min(self.sides[k]) / (self.nu * sum(self.sides[k])))
-        has_fallen = [x for x, earlier in root.asked if value > 0 and earlier - value <= own.flat < top - earlier]
-        return bool(has_fallen) and root.x - min(has_fallen) >= own.far
+    def dual_of(self, problem: Problem) -> Dual:
+        """Return the problem's dual, with Σ |v| kept."""
+        return dual_of_nu(problem, self.nu)
 
+    def go_on(self, state: DualState) -> None:
+        """Start from another fit's dual point, with the sums of this one."""
+        C = self.problem.C
+        self.v = np.clip(state.v * (C / state.C), self.dual.lo, self.dual.hi)
+        scores = state.scores_at(self.v, C, self.kept.get(LAST))
+        g = self.gradient() if scores is None else self.dual.target - scores
+        self.begin(self.dual.with_mass(self.v, g))
 
-class SearchOfEpsilon:
-    """The ε of a regression at which the dual variables add up to the share ν.
-
-    The share is nearly linear in log ε, and the narrower the tube, the longer the fit: log ε is searched from above, by
-    steps that are not too long. A root below the least tube is that tube.
-
-    Parameters
-    ----------
-    problem : Problem
-    nu : float
-    """
-
-    def __init__(self, problem: Problem, nu: float):
-        self.problem, self.nu, self.own = problem, nu, problem.settings_of(NuSettings)
-        y = problem.examples.labels
-        self.range = 0.5 * float(y.max() - y.min())
-        begin = 0.5 * float(np.quantile(np.abs(y - np.median(y)), 1.0 - nu)) / (self.range or 1.0)
-        known = [(0.0, -nu)] if begin < 1.0 else []  # no row is outside of a tube as wide as the range
-        start, lowest = np.log(max(begin, self.own.least_tube)), np.log(self.own.least_tube)
-        self.root = Root(float(start), float(lowest), 0.0, self.own.narrower, 0.0, most=0.0, asked=known)
-        self.epsilon = self.range * float(np.exp(self.root.x))
+    def level(self) -> None:
+        """Take the ε that is best for v."""
+        dual = self.dual
+        self.dual = replace(dual, epsilon=level(self.v, self.g, dual.lo, dual.hi, by_free=True))
+        self.value = self.dual.value(self.v, self.g)
 
     @property
-    def asked(self) -> Problem:
-        """The problem to solve next."""
-        return replace(self.problem, task=Regression(self.epsilon))
+    def margin(self) -> float:
+        """ρ of two classes, 1 of a regression: what one is in units of ν's problem."""
+        return 1.0 if self.problem.task.has_targets else max(-self.dual.epsilon, 1.0 / LARGEST_C)
 
-    def is_met(self, fit: Fit) -> bool:
-        """Whether the fit of what was asked has the share ν; the next problem is asked otherwise."""
-        value = float(np.abs(fit.state.v).sum()) / self.problem.C1 - self.nu
-        least, narrowest = accuracy(self.problem)
-        is_met = self.root.is_met(value, least * self.nu, narrowest / float(np.exp(self.root.x)))
-        self.epsilon = self.range * float(np.exp(self.root.x))
-        if is_met:
-            self.epsilon = self.tube(fit.state)
-        return is_met
+    def evaluate(self, at_best: bool) -> tuple[float, float]:
+        """Return objective and intercept, for the best ε."""
+        if self.dual.mass:
+            self.level()
+        return super().evaluate(at_best)
 
-    def tube(self, state: DualState) -> float:
-        """The ε found; where a side of the tube has no free support vector, the middle of those that are as good."""
-        scores = state.scores_at(state.v, state.C, last_point(self.problem, 0))
-        if scores is None:
-            return self.epsilon
-        off, size = state.examples.labels - scores, state.C * state.examples.weights
-        every = np.ones(len(off), bool)
-        above, below = (
-            between(-sign * off, np.maximum(sign * state.v, 0.0) / size, every, self.own.at_bound) for sign in (1, -1)
-        )
-        found = -0.5 * (above[0] + below[0])
-        is_other = not (above[1] and below[1]) and np.isfinite(found)
-        return float(np.clip(found, 0.0, self.range)) if is_other else self.epsilon
+    def step(self) -> dict[str, Any]:
+        """Take a step; its record is in units of the exact SVM."""
+        record, unit = super().step(), self.margin**2
+        for name in ("objective", "lower_bound", "gap"):
+            record[name] = None if record[name] is None else record[name] / unit
+        return record
+
+    def become_usual(self) -> None:
+        """Become the run of the exact SVM with the C or ε found, at its dual point."""
+        problem, before = self.problem, self.dual
+        if problem.task.has_targets:
+            self.problem = replace(problem, task=Regression(max(before.epsilon, 0.0)))
+        else:
+            self.problem = replace(problem, C=problem.C / self.margin)
+        self.dual, ratio = Dual.of(self.problem), self.problem.C / problem.C
+
+        def scaled(g: Array, rows: Any = slice(None)) -> Array:
+            return self.dual.target[rows] + ratio * (g - before.target[rows])
+
+        self.active.g = scaled(self.active.g, self.active.rows)
+        if self.checked is not None:
+            self.checked = self.dual.feasible(ratio * self.checked[0]), scaled(self.checked[1])
+        self.v, self.g = self.dual.feasible(ratio * self.v), scaled(self.g)
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """Return the model and the problem that it solves."""
+        if self.g_of_all:
+            self.level()
+        self.has_said_of_gap = not self.problem.task.has_targets or self.dual.epsilon <= 0  # `ExactOfNu` says it
+        self.become_usual()
+        return replace(super().finish(status, history), solved=self.problem)
 
 
-def warn_of_overlap(nu: float, share: float) -> None:
-    """Say that ν cannot be reached."""
-    warnings.warn(
-        f"nu={nu!r} is less than classes that overlap allow, however large C is: their dual variables have the share "
-        f"{share:.3g}; raise nu, or take a kernel that separates them better",
-        ConvergenceWarning,
-        stacklevel=7,
-    )
+class NuPairsRun(OneVsOneRun):
+    """The run of several classes: pairs, each with a C of its own."""
 
+    has_said_of_gap = True  # the pairs' fits have
 
-def begun_at(state: Any, problem: Problem) -> Any:
-    """A state to begin with: a regression's dual point of one ε is one of any."""
-    return replace(state, task=problem.task) if isinstance(state, DualState) else state
+    def two_classes(self, k: int) -> Problem:
+        """Return the problem of pair k; of few rows it is solved as two classes of few rows are."""
+        found = super().two_classes(k)
+        return replace(found, precision="auto") if self.problem.is_small else found
+
+    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
+        """Return one model of all pairs and the problem that it solves."""
+        factors = tuple(1.0 if state is None else state.C for state in self.states)
+        classes: Any = self.problem.task
+        task = OneVsOne(classes.n_classes, factors=factors)
+        return replace(super().finish(status, history), solved=replace(self.problem, task=task))
 
 
 class ExactOfNu(Exact):
@@ -250,27 +192,138 @@ class ExactOfNu(Exact):
 
     def solve(self, problem: Problem, state: Any = None, callbacks: Iterable[Callback] = ()) -> Fit:
         """Solve for ν; ``Fit.solved`` has the C, the C of each pair or the ε that were found."""
+        if isinstance(state, DualState):
+            state = replace(state, task=problem.task)  # a dual point of one ε is one of any
+        if problem.task.has_targets and not has_room(problem, self.nu):
+            return self._without_tube(problem, callbacks)
+        if state is None and problem.rows.n_rows > problem.settings_of(NuSettings).many_rows:
+            problem, state = self._near(problem)
+        fit = super().solve(problem, state, callbacks)
+        if fit.solved is None or fit.status not in (Status.CONVERGED, Status.GAP) or problem.task.class_pairs():
+            return fit
+        problem = replace(problem, kept=fit.kept if problem.kept is None else problem.kept)
+        if problem.task.has_targets:
+            found: Any = fit.solved.task
+            return fit if found.epsilon > 0 else self._without_tube(problem, callbacks)
+        if fit.history[-1]["lower_bound"] > 0 and fit.solved.C < LARGEST_C:
+            warn_of_gap(fit, problem, self.nu)
+            return fit
+        overlapping = replace(problem, C=LARGE_C * problem.C / (problem.tol * size_of(problem.bind())))
+        fit = Exact(self.working_set_size).solve(overlapping, callbacks=callbacks)
+        warn_of_overlap(self.nu, fit)
+        return replace(fit, solved=overlapping)
+
+    def _near(self, problem: Problem) -> tuple[Problem, DualState | None]:
+        """Return a dual point of all rows of the exact SVM that has ν in a sample, and the problem that keeps values.
+
+        There is none where the sample's C is large, whose SVM would take long.
+        """
+        own = problem.settings_of(NuSettings)
+        sample = sample_of(problem, own.sample_rows)
+        if problem.task.class_pairs() or problem.max_iter is not None or not is_feasible(self.nu, sample):
+            return problem, None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = self.solve(sample).solved
+            if found is None or found.C * size_of(sample.bind()) > own.largest_C * problem.C:
+                return problem, None
+            shared = replace(problem, kept=problem.kept or Kept(problem.room))
+            share = 1.0 if problem.task.has_targets else sample.examples.total_weight / problem.examples.total_weight
+            whole = replace(shared, C=found.C * share, task=found.task, to_compare=True, verbose=0)
+            state = Exact(self.working_set_size).solve(whole).state
+        return shared, None if state is None else replace(state, task=problem.task)
+
+    def _without_tube(self, problem: Problem, callbacks: Iterable[Callback]) -> Fit:
+        """Return the fit of ε = 0; where its share is above ν after all, that of ν from there."""
+        bare = replace(problem, task=Regression(0.0))
+        fit = Exact(self.working_set_size).solve(bare, callbacks=callbacks)
+        if fit.state is None or not has_room(problem, self.nu):
+            return replace(fit, solved=bare)
+        if np.abs(fit.state.v).sum() <= self.nu * problem.C1 * (1.0 + problem.tol):
+            return replace(fit, solved=bare)
+        return super().solve(problem, replace(fit.state, task=problem.task), callbacks)
+
+    def start(self, problem: Problem, state: Any = None) -> NuRun | NuPairsRun:
+        """Check that ν is feasible, and set the run up."""
         check_needs("nu", problem, RANDOM_ACCESS)
-        exact = Exact(self.working_set_size)
-        kept = Kept(problem.room) if problem.kept is None else problem.kept
-        shared = replace(problem, kept=kept, to_compare=True, verbose=0)
-        search = (SearchOfEpsilon if problem.task.has_targets else SearchOfC)(shared, self.nu)
-        own: dict[str, Any] = {name: getattr(problem, name) for name in ("kept", "to_compare", "verbose")}
-        for _ in range(problem.settings_of(NuSettings).most_fits):
-            trial = search.asked
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always", ConvergenceWarning)
-                fit = exact.solve(trial, begun_at(state, trial))
-            if fit.state is None or fit.status not in (Status.CONVERGED, Status.GAP):
-                for each in said:
-                    warnings.warn(each.message, ConvergenceWarning, stacklevel=5)
-                return replace(fit, lower_bound=None, solved=replace(trial, **own))
-            state = fit.state
-            if search.is_met(fit):
-                break
-        solved = replace(search.asked, **own)
-        fit = exact.solve(replace(solved, kept=kept), begun_at(fit.state, solved), callbacks)
-        return replace(fit, solved=solved)
+        if problem.task.has_targets:
+            return NuRun(problem, self.working_set_size, state, self.nu)
+        check_feasible(self.nu, problem)
+        if problem.task.class_pairs():
+            return NuPairsRun(problem, self, state)
+        return NuRun(problem, self.working_set_size, state, self.nu)
+
+
+def size_of(kernel_rows: KernelRows) -> float:
+    """Return the mean K_ii, which margins are measured in."""
+    size = float(kernel_rows.diag().mean())
+    return size if size > 0 else 1.0
+
+
+def warn_of_gap(fit: Fit, problem: Problem, nu: float) -> None:
+    """Say that tol is coarse for the C found."""
+    assert fit.solved is not None
+    assert fit.lower_bound is not None
+    gap = (fit.objective - fit.lower_bound) / abs(fit.objective)
+    if fit.status is Status.GAP and gap > GAP_WORTH_SAYING and not problem.to_compare:
+        warnings.warn(
+            f"nu={nu!r} is so small for classes that overlap that C is {fit.solved.C:.3g}, and tol={problem.tol:g} "
+            f"leaves a gap of {100 * gap:.0f} % of the objective: raise nu, or lower tol",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+
+def warn_of_overlap(nu: float, fit: Fit) -> None:
+    """Say that ν cannot be reached."""
+    if fit.state is None:
+        return
+    share = float(np.abs(fit.state.v).sum()) / (fit.state.C * fit.state.examples.total_weight)
+    warnings.warn(
+        f"nu={nu!r} is less than classes that overlap allow, however large C is: their dual variables have the share "
+        f"{share:.3g} at C={fit.state.C:.3g}; raise nu, or take a kernel that separates them better",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
+
+
+def sample_of(problem: Problem, size: int) -> Problem:
+    """Return the problem of some rows, drawn at random, as many of each of two classes."""
+    seed = SEED if problem.random_state is None else problem.random_state
+    rng, examples = replace(problem, random_state=seed).generator(), problem.examples
+    classes = np.zeros(problem.rows.n_rows) if problem.task.has_targets else examples.labels
+    parts = [np.flatnonzero(classes == c) for c in np.unique(classes)]
+    n = problem.rows.n_rows
+    index = np.sort(np.concatenate([rng.choice(part, -(-size * len(part) // n), replace=False) for part in parts]))
+    block = problem.rows.take(index, problem.rows.exact_dtype)
+    block = block if problem.kernel.has_features else block[:, index]
+    some = problem.task.encode(examples.labels[index], examples.weights[index])
+    return replace(problem, rows=as_rows(block), examples=some, kept=None, verbose=0, precision="auto")
+
+
+def largest_nu(problem: Problem) -> float:
+    """Return the largest ν for which no class has too little weight; 1 of a regression."""
+    if problem.task.has_targets:
+        return 1.0
+    labels, weights = problem.examples.labels, problem.examples.weights
+    totals = [float(weights[labels == c].sum()) for c in np.unique(labels)]
+    pairs = problem.task.class_pairs() or [(0, 1)]
+    return min(2.0 * min(totals[a], totals[b]) / (totals[a] + totals[b]) for a, b in pairs)
+
+
+def is_feasible(nu: float, problem: Problem) -> bool:
+    """Return whether every pair of classes has weight enough for ν."""
+    return nu <= largest_nu(problem) * (1.0 + ROUNDING)
+
+
+def check_feasible(nu: float, problem: Problem) -> None:
+    """Refuse a ν for which a class has too little weight."""
+    if not is_feasible(nu, problem):
+        lowest = largest_nu(problem)
+        raise ValueError(
+            f"specified nu is infeasible: of two classes nu is at most twice the share that the rarer one has of "
+            f"their weight, here {lowest:.4g}; found nu={nu!r}"
+        )
 
 
 def check_nu(estimator: Any) -> float:

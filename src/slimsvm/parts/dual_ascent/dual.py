@@ -4,6 +4,10 @@
 
 with v_i = α_i y_i, t_i = cost·y_i and ε = 0, or v_i = α_i − α_i*, t_i the target and ε the tube's; total = 0. A
 regularised intercept adds 1 to K. One class: v_i = α_i, t = 0, total = ν C Ω.
+
+Schölkopf's ν gives Σ |v_i| = mass, too, and ε is its multiplier: of two classes t = 0 and −ε is the margin. A v_i above
+0 and one below it are on different sides; v_i = 0 rises with the first and falls with the others, and pairs of one side
+keep both sums.
 """
 
 from __future__ import annotations
@@ -68,7 +72,8 @@ class Slopes(NamedTuple):
     up, down : float64 ndarrays
         Derivatives u upwards and d downwards; ∓∞ where there is a bound.
     highest, lowest : float
-        The largest u and the smallest d; 0 is among both unless Σ v is kept.
+        The largest u and the smallest d; 0 is among both unless Σ v is kept. Where Σ |v| is kept, too, ε is such that
+        both sides have the same middle of the two, and the side that violates more has them.
     """
 
     up: Array
@@ -77,8 +82,25 @@ class Slopes(NamedTuple):
     lowest: float
 
 
-def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float, balanced: bool) -> Slopes:
+def level(v: Array, g: Array, lo: Array, hi: Array, by_free: bool = False) -> float:
+    """Return the ε at which both sides have the same middle of the largest u and the smallest d.
+
+    ``by_free``: or the same mean of their free variables, where there are any; LIBSVM's ρ is that of two classes.
+    """
+    free, middles = (v > lo) & (v < hi), []
+    for is_own, rises, falls in ((v > 0, (v >= 0) & (v < hi), v > 0), (v < 0, v < 0, (v <= 0) & (v > lo))):
+        own = g[free & is_own] if by_free else np.zeros(0)
+        ends = [] if len(own) else [g[rises].max(initial=-np.inf), g[falls].min(initial=np.inf)]
+        finite = own if len(own) else np.array([end for end in ends if np.isfinite(end)])
+        middles.append(float(finite.mean()) if len(finite) else np.nan)
+    found = 0.5 * (middles[0] - middles[1])
+    return found if np.isfinite(found) else 0.0
+
+
+def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float, balanced: int) -> Slopes:
     """Return the derivatives of D at v, and the two that violate most."""
+    if balanced > 1:
+        epsilon = level(v, g, lo, hi)
     if epsilon == 0:
         up, down = np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
     else:
@@ -88,6 +110,13 @@ def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float, balanced: b
     if not balanced:
         highest, lowest = max(highest, 0.0), min(lowest, 0.0)
     return Slopes(up, down, highest, lowest)
+
+
+def _filled(room: Array, total: float) -> Array:
+    """Return numbers that add up to the total, the first ones as large as there is room."""
+    found: Array = np.clip(total - (np.cumsum(room) - room), 0.0, room)
+    found[found <= ROUNDING * room] = 0.0
+    return found
 
 
 class Progress:
@@ -119,12 +148,18 @@ class Tolerance:
     is_fixed : bool, default=False
         Whether it stays as it is.
     settings : ToleranceSettings
+    gap : float, default=GAP
+        The share of the objective above which the gap is wide.
+    least_steps : int, default=0
+        Steps that a wide gap is worth even where tol took few.
     """
 
     tol: float
     least_size: float = 0.0
     is_fixed: bool = False
     settings: ToleranceSettings = ToleranceSettings()
+    gap: float = GAP
+    least_steps: int = 0
 
     def __post_init__(self) -> None:
         self.now, self._most_steps = self.tol, np.inf
@@ -136,7 +171,7 @@ class Tolerance:
         """
         own = self.settings
         if self.now == self.tol:
-            self._most_steps = (1 + own.more_steps) * n_steps
+            self._most_steps = max((1 + own.more_steps) * n_steps, self.least_steps)
         is_enough = n_steps > self._most_steps or self.now < 1.5 * own.least * self.tol
         is_later = n_rows is not None and own.more_steps * n_steps * n_rows <= own.at_once
         if is_enough or is_later or not self._asks_more(objective, bound):
@@ -163,13 +198,13 @@ class Tolerance:
         if not self._asks_more(objective, bound):
             return 0, violation
         own = self.settings
-        share = own.towards_gap * GAP * max(abs(objective), self.least_size) / (objective - bound)
+        share = own.towards_gap * self.gap * max(abs(objective), self.least_size) / (objective - bound)
         goal = max(own.least * self.tol, share * violation)
         left = min(self._most_steps - n_steps, own.at_once // n_rows)
         return (max(0, int(left)) if goal < violation else 0), goal
 
     def _asks_more(self, objective: float, bound: float) -> bool:
-        return not self.is_fixed and objective - bound > GAP * max(abs(objective), self.least_size)
+        return not self.is_fixed and objective - bound > self.gap * max(abs(objective), self.least_size)
 
 
 @dataclass(frozen=True)
@@ -202,13 +237,15 @@ class DualState:
 
 @dataclass(frozen=True)
 class Dual(RowDual):
-    """The problem above: a task's `RowDual`, the constant added to K, and whether Σ v = total.
+    """The problem above: a task's `RowDual`, the constant added to K, and the sums that are kept.
 
-    g is t − Kv throughout; its derivatives upwards and downwards differ where v_i = 0.
+    g is t − Kv throughout; its derivatives upwards and downwards differ where v_i = 0. ``balanced`` is 1 where
+    Σ v = total, 2 where Σ |v| = mass, too, and otherwise 0.
     """
 
     offset: float = 0.0
-    balanced: bool = True
+    balanced: int = 1
+    mass: float = 0.0
 
     @classmethod
     def of(cls, problem: Problem, task: Task | None = None, examples: Examples | None = None) -> Dual:
@@ -217,7 +254,7 @@ class Dual(RowDual):
         dual = vars(task.row_dual(examples, problem.C * examples.weights))
         if task.intercept_price:
             return cls(**dual)
-        return cls(**dual, offset=float(problem.intercept == "regularized"), balanced=problem.intercept == "free")
+        return cls(**dual, offset=float(problem.intercept == "regularized"), balanced=int(problem.intercept == "free"))
 
     def feasible(self, v: Array) -> Array:
         """Return the nearest point to v within the bounds; the heavier sign is scaled down for the balance."""
@@ -232,6 +269,29 @@ class Dual(RowDual):
                 heavy = (v > 0) == (up > down)
                 v = np.where(heavy & (v != 0), v * (min(up, down) / max(up, down)), v)
         return v
+
+    def outermost(self, g: Array) -> Array:
+        """Return the point of the sums whose rows have the greatest g on the side above 0, the least on that below."""
+        order, above = np.argsort(-g, kind="stable"), np.zeros(len(g))
+        below, sum_of_side = np.zeros(len(g)), self.total or 0.5 * self.mass
+        above[order] = _filled(self.hi[order], sum_of_side)
+        if self.mass:
+            below[order[::-1]] = _filled(-self.lo[order[::-1]], sum_of_side)
+        return above - below
+
+    def with_mass(self, v: Array, g: Array) -> Array:
+        """Return v with Σ |v| = mass on both sides: rows of each get more, or less, in the order of g."""
+        v, half, sides = np.clip(v, self.lo, self.hi), 0.5 * self.mass, []
+        for sign, bound in ((1.0, self.hi), (-1.0, -self.lo)):
+            own, order = np.maximum(sign * v, 0.0), np.argsort(-sign * g, kind="stable")
+            missing = half - float(own.sum())
+            if missing > ROUNDING * self.mass:
+                own[order] += _filled(np.where(sign * v >= 0, bound - own, 0.0)[order], missing)
+            elif missing < -ROUNDING * self.mass:
+                own[order] = _filled(own[order], half)
+            sides.append(own)
+        is_free_of_both = not np.any((sides[0] > 0) & (sides[1] > 0))
+        return sides[0] - sides[1] if is_free_of_both else self.outermost(self.target)
 
     def best_multiple(self, v: Array, g: Array) -> float:
         """Return the t in [0, 1] with the greatest D(tv), or 1 where Σ v is given.

@@ -271,7 +271,7 @@ class InteriorSwitch:
         n = len(dual.target)
         self.dual = dual
         self.newton: Newton | None = None
-        self.is_open = n <= MOST_ROWS and BYTES * n**2 <= memory
+        self.is_open = n <= MOST_ROWS and BYTES * n**2 <= memory and not dual.mass  # which is no constraint here
 
     def is_due(self, n_steps: int, work: int, values: Callable[[], Array]) -> bool:
         """Return whether the steps were many enough to switch; they went through ``work`` entries of kernel rows.

@@ -6,7 +6,7 @@ Steps on pairs of variables settle soon which variables are at a bound, and then
 free ones if C is large, since K between similar rows is nearly singular. A Newton step moves all free ones F together.
 Their best change is
 
-    max_d  s'd − ½ d'K_FF d,    balanced: Σ d_i = 0,
+    max_d  s'd − ½ d'K_FF d,    balanced: Σ d_i = 0; if it is 2, those of v_i > 0 and those of v_i < 0,
 
 with s the slopes of D: K_FF d = s − μ 1. What this would take beyond a bound is put on it, d_P = r_P, and the rest is
 solved for again with the same factor K_FF = LL':  K_FF d = s − μ 1 − Σ_P λ_p e_p, a small system in μ and λ, until no
@@ -116,7 +116,7 @@ def solve_set(
     v: Array,
     bounds: tuple[Array, Array],
     *,
-    balanced: bool,
+    balanced: int,
     offset: float = 0.0,
     epsilon: float = 0.0,
     tol: float,
@@ -132,8 +132,8 @@ def solve_set(
     block : KernelBlock
     g, v : float64 ndarray of shape (n,)
     bounds : lo and hi of v
-    balanced : bool
-        Whether Σ v is kept; the offset has no effect then.
+    balanced : int
+        1: Σ v is kept; the offset has no effect then. 2: Σ |v| is kept, too.
     offset : float
         A constant added to K.
     epsilon : float
@@ -190,7 +190,7 @@ def solve_set(
 
 
 def _movable(
-    g: Array, v: Array, bounds: tuple[Array, Array], balanced: bool, epsilon: float, tol: float, share: float
+    g: Array, v: Array, bounds: tuple[Array, Array], balanced: int, epsilon: float, tol: float, share: float
 ) -> tuple[Array | None, float]:
     """Return the rows that can be in a violating pair, and the violation; None if steps should be made among all."""
     up, down, highest, lowest = slopes(v, g, *bounds, epsilon, balanced)
@@ -229,7 +229,7 @@ def _grown(
     g: Array,
     v: Array,
     bounds: tuple[Array, Array],
-    balanced: bool,
+    balanced: int,
     epsilon: float,
     tol: float,
     own: SetSettings,
@@ -261,6 +261,8 @@ ROUNDS, MOST_PINNED = 8, 1 / 4
 FEW = 24
 # Bytes for each number of K_FF: the factor, and twice the columns for a fourth of the variables.
 BYTES = 12
+# A Newton step may change sums that are kept by this share of Σ |v|.
+SAME = 1e-12
 # Kernel rows that are converted to float64 together.
 LINES = 256
 
@@ -312,7 +314,7 @@ def newton_step(
     bounds: tuple[Array, Array],
     free: Array,
     *,
-    balanced: bool,
+    balanced: int,
     offset: float,
     epsilon: float,
 ) -> float:
@@ -338,7 +340,8 @@ def newton_step(
     highest = np.where(above, hi[free], np.minimum(hi[free], 0.0))
     least, most = lowest - value, highest - value
     best_change = _change_by_bounds if len(free) <= FEW else _best_change
-    change = best_change(_free_values(block, free, offset), slope, least, most, balanced)
+    border = _border(value, balanced)
+    change = best_change(_free_values(block, free, offset), slope, least, most, border)
     if change is None:
         return 0.0
     fall = products(block, free, change) + offset * change.sum()
@@ -347,7 +350,10 @@ def newton_step(
         return 0.0
     share = min(1.0, gain / curvature) if curvature > 0 else 1.0
     moved = np.clip(value + share * change, lowest, highest)
-    v[free] = np.where(share * change == most, highest, np.where(share * change == least, lowest, moved))
+    moved = np.where(share * change == most, highest, np.where(share * change == least, lowest, moved))
+    if balanced > 1 and np.abs((moved - value) @ border).max() > SAME * np.abs(value).sum():
+        return 0.0
+    v[free] = moved
     g -= share * fall
     return share * gain - 0.5 * share**2 * curvature
 
@@ -364,7 +370,16 @@ def _free_values(block: KernelBlock, free: Array, offset: float) -> Array:
     return K
 
 
-def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
+def _border(value: Array, balanced: int) -> Array:
+    """Return a column for each sum of the free variables that is kept: 1 where a variable is in it."""
+    if balanced < 2:
+        return np.ones((len(value), int(balanced)))
+    sides = np.column_stack([value > 0, value < 0]).astype(np.float64)
+    found: Array = sides[:, sides.any(axis=0)]
+    return found
+
+
+def _best_change(K: Array, slope: Array, least: Array, most: Array, border: Array) -> Array | None:
     """Return the best change, with variables that would cross a bound put on it; None if many would or K is
     singular.
     """
@@ -376,12 +391,12 @@ def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bo
     solved = partial(solve_factored, factor)
     pinned, goal = np.zeros(0, np.int64), np.zeros(0)
     plain = solved(slope)
-    # Columns K⁻¹1 and K⁻¹e_p, and the equations' rows: Σ d = 0 and d_P = goal.
-    pushes = solved(np.ones((n, 1))) if balanced else np.zeros((n, 0))
+    # Columns K⁻¹1 and K⁻¹e_p, and the equations' rows: Σ d = 0, perhaps of either side, and d_P = goal.
+    pushes, n_kept = solved(border) if border.shape[1] else border, border.shape[1]
     for _ in range(ROUNDS):
         left, right = pushes[pinned], plain[pinned] - goal
-        if balanced:
-            left, right = np.vstack([pushes.sum(axis=0), left]), np.concatenate([[plain.sum()], right])
+        if n_kept:
+            left, right = np.vstack([border.T @ pushes, left]), np.concatenate([border.T @ plain, right])
         change = plain - pushes @ np.linalg.solve(left, right) if len(right) else plain.copy()
         change[pinned] = goal
         beyond = np.flatnonzero((change > most) | (change < least))
@@ -397,14 +412,17 @@ def _best_change(K: Array, slope: Array, least: Array, most: Array, balanced: bo
     return None
 
 
-def _change_by_bounds(K: Array, slope: Array, least: Array, most: Array, balanced: bool) -> Array | None:
+def _change_by_bounds(K: Array, slope: Array, least: Array, most: Array, border: Array) -> Array | None:
     """Return the same for few variables: go to the first bound on the way, drop its variable, and repeat."""
     change, open_ = np.zeros(len(slope)), np.arange(len(slope))
-    while len(open_) > balanced:
+    while len(open_) > border.shape[1]:
         m = len(open_)
-        system, right = np.zeros((m + balanced, m + balanced)), np.zeros(m + balanced)
+        kept = border[open_]
+        kept = kept[:, kept.any(axis=0)]
+        n_kept = kept.shape[1]
+        system, right = np.zeros((m + n_kept, m + n_kept)), np.zeros(m + n_kept)
         system[:m, :m] = K[np.ix_(open_, open_)]
-        system[m:, :m] = system[:m, m:] = 1.0
+        system[m:, :m], system[:m, m:] = kept.T, kept
         right[:m] = (slope - K @ change)[open_]
         *_, solved, failed = lapack.dgesv(system, right, overwrite_a=1)
         along = solved[:m]
