@@ -22,7 +22,7 @@ from slimsvm.kernels.far import Bulk
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
-from slimsvm.tables.ranks import normal_deviates
+from slimsvm.tables.splines import normal_deviates
 
 Array = np.ndarray
 

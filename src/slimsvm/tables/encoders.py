@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slimsvm.tables.containers import Column, text_of
-from slimsvm.tables.ranks import normal_deviates
+from slimsvm.tables.splines import normal_deviates
 from slimsvm.tables.texts import ISO, ORDERS, as_numbers, as_times, order_of, style_of
 
 Array = np.ndarray

@@ -1,4 +1,4 @@
-"""Cubic splines of numbers that are normal deviates of ranks, with knots at the quartiles."""
+"""Normal deviates of ranks, and cubic splines of these with knots at the quartiles."""
 
 from __future__ import annotations
 
@@ -13,6 +13,23 @@ END, DEGREE = 3.0, 3
 QUARTILE = 0.6744897501960817
 KNOTS = np.array([-END] * (DEGREE + 1) + [-QUARTILE, 0.0, QUARTILE] + [END] * (DEGREE + 1))
 N_SPLINES = len(KNOTS) - DEGREE - 1
+
+
+def normal_deviates(column: Array, weights: Array | None, most: int) -> tuple[Array, Array]:
+    """Distinct values of a column, ascending, and Φ⁻¹ of the share of weights below each, with half of its own.
+
+    Of more than ``most`` those at equal distances in their order are kept.
+    """
+    from scipy.special import ndtri  # which prediction without SciPy does not need
+
+    values, codes = np.unique(column, return_inverse=True)
+    counts = np.bincount(codes.ravel(), weights, len(values))
+    below = np.cumsum(counts) - 0.5 * counts
+    total = counts.sum()
+    if len(values) > most:
+        kept = np.unique(np.linspace(0, len(values) - 1, most).round().astype(np.int64))
+        values, below = values[kept], below[kept]
+    return values, ndtri(below / total)
 
 
 def spline_values(numbers: Array) -> tuple[Array, Array]:
