@@ -294,7 +294,7 @@ def test_the_memory_limit_bounds_the_cache_and_not_the_answer():
     plenty = Exact(64).solve(problem)
     limit = 16 * 8 * 600 * 2
     run = Exact(64).start(replace(problem, memory_limit=limit))
-    assert run.cache.lines.values.nbytes <= limit // 2
+    assert run.cache.cache.values.nbytes <= limit // 2
     assert run.active.size == run.cache.n_slots == 16
     tight = Exact(64).solve(replace(problem, memory_limit=limit))
     assert tight.lower_bound == pytest.approx(plenty.lower_bound, rel=1e-8)

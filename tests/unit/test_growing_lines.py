@@ -24,7 +24,7 @@ def rows_of(n=60, d=3, seed=0):
 
 def lines_of(X, rows=None, dtype=np.float64, few_rows=0, **settings):
     kernel_rows, rows = KernelRows(RBF(0.3), X, dtype=dtype), np.arange(len(X)) if rows is None else rows
-    own = ValueSettings(lines=CacheSettings(few_rows=few_rows, **settings))
+    own = ValueSettings(cache=CacheSettings(few_rows=few_rows, **settings))
     return GrowingCache(KernelCache(kernel_rows, 1 << 20, rows, Room(), own, grows=False)), kernel_rows
 
 
@@ -55,11 +55,11 @@ def test_rows_that_violate_most_get_lines():
     assert lines.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
     np.testing.assert_array_equal(np.flatnonzero(lines.slots >= 0), [0, 1, 2, 57, 58, 59])
     assert lines.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
-    assert lines.n_lines == 12
+    assert lines.n_computed == 12
     up[:], down[:] = -0.1, 0.1
     up[30], down[40] = 1.0, -1.0
     assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 2
-    assert lines.n_lines == 14  # none for rows that are far from violating as much
+    assert lines.n_computed == 14  # none for rows that are far from violating as much
     assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
     assert not lines.is_whole
     lines.make(np.arange(60))
@@ -129,9 +129,9 @@ def test_few_rows_are_one_working_set_with_few_lines(kind, intercept, monkeypatc
         as_rows(X), task.encode(y), task, RBF(0.5), intercept=intercept, tol=1e-5, precision="float64", n_jobs=1
     )
     few_are_none = CacheSettings(few_rows=0)
-    grown = Exact().solve(replace(problem, settings=(ValueSettings(lines=few_are_none),)))
+    grown = Exact().solve(replace(problem, settings=(ValueSettings(cache=few_are_none),)))
     monkeypatch.setattr(kernel_values.KernelValues, "costs_more", lambda *costs: False)
-    parted = Exact().solve(replace(problem, settings=(ValueSettings(lines=few_are_none, whole_set=0),)))
+    parted = Exact().solve(replace(problem, settings=(ValueSettings(cache=few_are_none, whole_set=0),)))
     assert sum(record["objective"] is None for record in grown.history) < 4
     assert grown.counters["kernel_evals"] < 0.5 * 2500**2 < parted.counters["kernel_evals"]
     assert grown.objective == pytest.approx(parted.objective, rel=1e-5)

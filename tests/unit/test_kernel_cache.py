@@ -18,7 +18,7 @@ def test_lines_are_kernel_values_whatever_became_of_the_columns(form, never_kept
     memory = {"memory_limit": 0} if form == "folded on the way" else {}
     kernel_rows = KernelRows(RBF(0.3), sp.csr_array(X) if form == "sparse" else X, dtype=np.float64, **memory)
     truth = naive.kernel_matrix(RBF(0.3), X, X)
-    settings = ValueSettings(lines_at_once=7, columns_at_once=16, never_kept=never_kept)
+    settings = ValueSettings(rows_at_once=7, columns_at_once=16, never_kept=never_kept)
     cache = KernelCache(kernel_rows, 8 * 100 * 30, rng.permutation(200)[:50], Room(), settings)
     assert cache.n_slots == 30
     for round_ in range(60):

@@ -345,7 +345,7 @@ def descend(
 
 
 def _curvature(beta: Array, total: float) -> Array:
-    """Return rough second derivatives of D / total at each vector (k, 1), in units of the kernel's width.
+    """Return rough second derivatives of D / total at each vector (k, 1), where distances are in units of γ = 1.
 
     2‖β_j‖² / total, as of vectors that are orthogonal and have no more to gain. These have at most 2 in all: of vectors
     that lie near to each other coefficients are large, and cancel.

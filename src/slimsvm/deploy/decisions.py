@@ -113,7 +113,7 @@ class Decision:
         self.model, self.f = model, f
         self.n_classes = 0 if model.classes is None else len(model.classes)
         self.wants_pairs = model.options.get("decision_function_shape") == "ovo"
-        # Machines of tables: the class with the highest probability, whatever the score's sign.
+        # Models of tables: the class with the highest probability, whatever the score's sign.
         self.by_probability = model.options.get("by_probability", False)
 
     @property

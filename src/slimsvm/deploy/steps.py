@@ -1,4 +1,4 @@
-"""What the steps of a pipeline make of a row's columns before a machine scores it, as data: ranks, levels, gaps, axes.
+"""What the steps of a pipeline make of a row's columns before a model scores it, as data: ranks, levels, gaps, axes.
 
 A step takes named columns and returns named columns; it is arrays and texts, and nothing of scikit-learn is needed to
 take it.
@@ -365,7 +365,7 @@ def plain_level(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """The steps before a machine, and the columns that rows have.
+    """The steps before an estimator, and the columns that rows have.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         "poisson": exp(f) − y f for counts y ≥ 0, whose prediction is exp(f).
 
         All have learned vectors with a number as ``max_basis``. Without one "epsilon_insensitive" and "quantile" have
-        the exact solver, of several targets one after another; others have, up to 3,000 rows, the machine of all rows
+        the exact solver, of several targets one after another; others have, up to 3,000 rows, the model over all rows
         by Newton's method (of more rows 1,000 that are drawn are vectors, with a warning).
     quantile : float or list of float, default=0.5
         q of "quantile", between 0 and 1. A list, in rising order, trains several quantiles of one target over one

@@ -102,7 +102,7 @@ class MoveSettings:
     # many multiply-adds nothing is spared.
     value_cost: float = 40
     quick_work: float = 1.2e9
-    # Of more pairs of classes than this, vectors of the exact machine count in the pairs of their class alone; where
+    # Of more pairs of classes than this, vectors of the exact SVM count in the pairs of their class alone; where
     # these are more as well, so many random sums of all functions are moved towards.
     most_outputs: int = 48
     # Vectors of text that are preimages (dense ones), at most; beyond they are found among the rows.

@@ -32,7 +32,7 @@ Array = np.ndarray
 CLASS_LOSSES = {"logistic": core.LOGISTIC, "squared_hinge": core.SQUARED_HINGE}
 LOSSES_OF_LOG_ODDS = ("logistic",)
 NUMBER_LOSSES = {"squared": core.SQUARED_ERROR, "huber": core.HUBER, "poisson": core.POISSON}
-# Targets whose squares, times prices and numbers of rows, are finite.
+# Targets whose squares, times C and numbers of rows, are finite.
 LARGEST_TARGET = 1e140
 
 

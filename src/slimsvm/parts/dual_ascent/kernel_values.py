@@ -1,7 +1,7 @@
 """The kernel values that decomposition needs over its active rows: blocks, and changes of Kv.
 
 A kernel value costs a constant plus a cost per feature of a dense row; with some 50 features, reading a cached one
-costs about as much. So `KernelValues` caches kernel rows (rows of K, called lines in code) if values cost more than
+costs about as much. So `KernelValues` caches kernel rows (rows of K, called lines by the core) if values cost more than
 that, otherwise only while all active rows are one working set. `KernelCache` holds them; `KernelTable` holds all values
 between the few rows of an online solver, which come and go.
 """
@@ -46,7 +46,7 @@ class ValueSettings:
     kernel rows and columns are computed together ("Which side of a block"). The others were chosen, not measured.
     """
 
-    lines: CacheSettings = CacheSettings()
+    cache: CacheSettings = CacheSettings()
     # Dense rows of at most this many numbers have no values cached, and no blocks gathered from kernel rows: both are
     # computed each time.
     never_kept: int = 64
@@ -63,10 +63,10 @@ class ValueSettings:
     number_cost: float = 0.0174
     step_cost: float = 2.0
     # Kernel rows per call if rows are folded in passing: enough for every thread, with a small temporary array.
-    lines_per_block: int = 96
+    rows_per_block: int = 96
     # If rows are folded in memory, this many kernel rows by columns are computed, then copied to their places. The
     # kernel rows' own rows are the points then and stay in the processor's caches; the columns are read once for all.
-    lines_at_once: int = 256
+    rows_at_once: int = 256
     columns_at_once: int = 2048
     # The first number of slots in an online solver's table.
     first_slots: int = 256
@@ -131,7 +131,7 @@ class KernelCache:
         self.kernel_rows, self.settings, self.grows = kernel_rows, settings, grows
         self.memory_limit, self.room = memory_limit, room
         # Values that cost little are computed in place, which is faster than copying them.
-        self._puts_lines = kernel_rows.is_kept and keeps_lines(kernel_rows, settings)
+        self._puts_rows = kernel_rows.is_kept and keeps_lines(kernel_rows, settings)
         self._restart(active)
 
     def _restart(self, active: Array) -> None:
@@ -141,9 +141,9 @@ class KernelCache:
         self.n_slots = n_slots = min(capacity, self.memory_limit // (itemsize * capacity))
         self.values = self.room.array((n_slots, capacity), self.kernel_rows.dtype)
         # The buffer is used again and again: new memory costs as much as computing the values in it.
-        size = min(self.settings.lines_per_block, n_slots) * capacity if self.grows else 0
-        if self._puts_lines:
-            size = min(self.settings.lines_at_once, n_slots) * min(self.settings.columns_at_once, capacity)
+        size = min(self.settings.rows_per_block, n_slots) * capacity if self.grows else 0
+        if self._puts_rows:
+            size = min(self.settings.rows_at_once, n_slots) * min(self.settings.columns_at_once, capacity)
         self._buffer = np.empty(size, self.kernel_rows.dtype)
         self._parts = [(0, len(active), self._columns(active))]
         self._slot_of = np.full(n, -1)
@@ -154,7 +154,7 @@ class KernelCache:
 
     def _columns(self, rows: Array) -> Points | None:
         """Return the points of the columns, unless kernel rows are computed from the rows themselves."""
-        return None if self._puts_lines else self.kernel_rows.points(rows)
+        return None if self._puts_rows else self.kernel_rows.points(rows)
 
     def extend(self, rows: Array) -> None:
         """Let rows be columns too, after those there are."""
@@ -200,7 +200,7 @@ class KernelCache:
             self._valid[free], self._stamp[free] = 0, self._clock
         for lo, hi, points in self._parts:
             wanting = np.flatnonzero(self._valid[slots] <= lo)
-            at_once = self.settings.lines_at_once if points is None else self.settings.lines_per_block
+            at_once = self.settings.rows_at_once if points is None else self.settings.rows_per_block
             for piece in in_pieces(len(wanting), at_once):
                 part = wanting[piece]
                 if points is None:
@@ -215,10 +215,10 @@ class KernelCache:
         """Compute kernel rows in the next free slots of a cache that never replaces any; return the slots."""
         ((_, hi, points),) = self._parts
         assert points is not None
-        lines = slice(self._n_added, self._n_added + len(rows))
-        self.kernel_rows.block(points, rows=rows, out=self.values[lines])
-        self._n_added = lines.stop
-        slots = np.arange(lines.start, lines.stop)
+        added = slice(self._n_added, self._n_added + len(rows))
+        self.kernel_rows.block(points, rows=rows, out=self.values[added])
+        self._n_added = added.stop
+        slots = np.arange(added.start, added.stop)
         self._slot_of[rows], self._owner[slots], self._valid[slots] = slots, rows, hi
         return slots
 
@@ -254,7 +254,7 @@ class GrowingCache:
 
     Parameters
     ----------
-    lines : KernelCache
+    cache : KernelCache
         It has room for all kernel rows.
 
     Attributes
@@ -267,44 +267,44 @@ class GrowingCache:
         Whether all kernel rows are computed.
     """
 
-    def __init__(self, lines: KernelCache):
-        n, self.lines, self.settings = len(lines.active), lines, lines.settings.lines
-        self.slots, self.n_lines = np.full(n, -1), 0
+    def __init__(self, cache: KernelCache):
+        n, self.cache, self.settings = len(cache.active), cache, cache.settings.cache
+        self.slots, self.n_computed = np.full(n, -1), 0
         self.diagonal: Array | None = None
         self.is_whole = not n
         if n <= self.settings.few_rows:
             self.make(np.arange(n))
         else:
-            self.diagonal = lines.kernel_rows.diag(lines.active).astype(lines.kernel_rows.dtype)
+            self.diagonal = cache.kernel_rows.diag(cache.active).astype(cache.kernel_rows.dtype)
 
     @property
     def values(self) -> Array:
         """Return the kernel rows, in the order in which they were computed."""
-        return self.lines.values
+        return self.cache.values
 
     def make(self, rows: Array) -> None:
         """Compute the kernel rows at these places that are missing."""
         places = rows[self.slots[rows] < 0]
         if len(places):
-            self.slots[places] = self.lines.add(self.lines.active[places])
-            self.n_lines += len(places)
-            self.is_whole = self.n_lines == len(self.slots)
+            self.slots[places] = self.cache.add(self.cache.active[places])
+            self.n_computed += len(places)
+            self.is_whole = self.n_computed == len(self.slots)
 
     def make_worst(self, found: Slopes) -> int:
         """Compute kernel rows of rows that violate most and lack them; return how many."""
         own, missing = self.settings, np.flatnonzero(self.slots < 0)
         near = own.near * (found.highest - found.lowest)
         up, down = found.up[missing], found.down[missing]
-        most = max(own.least, min(own.most, int(own.share * self.n_lines))) // 2
+        most = max(own.least, min(own.most, int(own.share * self.n_computed))) // 2
         tops, bottoms = np.flatnonzero(up >= found.highest - near), np.flatnonzero(down <= found.lowest + near)
         if len(tops) > most:
             tops = tops[np.argpartition(-up[tops], most)[:most]]
         if len(bottoms) > most:
             bottoms = bottoms[np.argpartition(down[bottoms], most)[:most]]
-        before = self.n_lines
+        before = self.n_computed
         if len(tops) or len(bottoms):
             self.make(missing[np.union1d(tops, bottoms)])
-        return self.n_lines - before
+        return self.n_computed - before
 
 
 # -- Values that working sets ask for ---------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ class KernelValues:
     ----------
     keeps_lines : bool
         Whether changes of g come from kernel rows.
-    lines : KernelCache or None
+    cache : KernelCache or None
         None: nothing is cached.
     n_slots : int
         The number of rows whose block, or kernel rows, fit.
@@ -355,19 +355,19 @@ class KernelValues:
         has_room = kept is not None and n * n * itemsize * kept.n_parts <= memory_limit
         self.kept = kept if has_room and len(active) == n else None
         self.keeps_lines = keeps_lines(kernel_rows, settings)
-        self.lines: KernelCache | None = None
+        self.cache: KernelCache | None = None
         self._growing: GrowingCache | None = None  # the cache of all active rows if there is no other
         self._latest: tuple[Array, Array] | None = None  # the last working set, and its block if it was computed
         if not self.keeps_lines:
             self.n_slots, self.whole_size = isqrt(memory_limit // itemsize), settings.whole_set
             return
         if self.kept is not None:
-            self.lines = self.kept.once("lines", lambda: self._new_lines(Room(), grows=True))
+            self.cache = self.kept.once("cache", lambda: self._new_cache(Room(), grows=True))
         else:
-            self.lines = self._new_lines(self.room, grows=True)
-        self.n_slots, self.whole_size = self.lines.n_slots, 0
+            self.cache = self._new_cache(self.room, grows=True)
+        self.n_slots, self.whole_size = self.cache.n_slots, 0
 
-    def _new_lines(self, room: Room, grows: bool) -> KernelCache:
+    def _new_cache(self, room: Room, grows: bool) -> KernelCache:
         return KernelCache(self.kernel_rows, self.memory_limit, self.active, room, self.settings, grows)
 
     @property
@@ -387,18 +387,18 @@ class KernelValues:
         """Let rows be active too, after those there are."""
         self.active = np.concatenate([self.active, rows])
         self._growing = None
-        if self.lines is not None:
-            self.lines.extend(rows)
-            self.n_slots = self.lines.n_slots
+        if self.cache is not None:
+            self.cache.extend(rows)
+            self.n_slots = self.cache.n_slots
 
     def keep(self, places: Array) -> None:
         """Keep only the active rows at these places, which rise."""
         self.active = self.active[places]
         self._growing = None
-        if self.lines is not None:
-            self.lines.keep(places)
+        if self.cache is not None:
+            self.cache.keep(places)
 
-    def costs_more(self, n_values: int, n_steps: int, n_lines: int) -> bool:
+    def costs_more(self, n_values: int, n_steps: int, n_kernel_rows: int) -> bool:
         """Whether values computed for working sets took longer than their steps would have among all active rows.
 
         Those need kernel rows, too, each computed once. Nothing would be gained if kernel rows are cached already.
@@ -407,7 +407,7 @@ class KernelValues:
             return False
         own = self.settings
         of_value = own.value_cost + own.number_cost * numbers_per_value(self.kernel_rows)
-        return of_value * n_values > len(self.active) * (own.step_cost * n_steps + of_value * n_lines)
+        return of_value * n_values > len(self.active) * (own.step_cost * n_steps + of_value * n_kernel_rows)
 
     def block(self, places: Array) -> KernelBlock:
         """Return kernel values among the active rows at places; of all rows, some kernel rows may still be missing."""
@@ -415,19 +415,19 @@ class KernelValues:
             if self._computes_blocks:
                 return KernelBlock(self._computed(self.active[places]), np.arange(len(places)))
             return KernelBlock(self._gathered(places), np.arange(len(places)))
-        if self.lines is not None:
-            slots = self.lines.of(self.active)
-            return KernelBlock(self.lines.values, slots)
+        if self.cache is not None:
+            slots = self.cache.of(self.active)
+            return KernelBlock(self.cache.values, slots)
         self._latest = None  # its memory is used again
         if self._growing is None:
             is_of_all = len(places) == self.kernel_rows.n_rows and np.array_equal(self.active, np.arange(len(places)))
             if self.kept is not None and is_of_all:
-                self._growing = self.kept.once("lines", lambda: GrowingCache(self._new_lines(Room(), grows=False)))
+                self._growing = self.kept.once("cache", lambda: GrowingCache(self._new_cache(Room(), grows=False)))
             else:
-                self._growing = GrowingCache(self._new_lines(self.room, grows=False))
-        lines = self._growing
-        growing = None if lines.diagonal is None else lines
-        return KernelBlock(lines.values, lines.slots, diagonal=lines.diagonal, growing=growing)
+                self._growing = GrowingCache(self._new_cache(self.room, grows=False))
+        found = self._growing
+        growing = None if found.diagonal is None else found
+        return KernelBlock(found.values, found.slots, diagonal=found.diagonal, growing=growing)
 
     def _computed(self, rows: Array) -> Array:
         """Return the values among a working set, computed again unless it is the last one."""
@@ -440,8 +440,8 @@ class KernelValues:
 
     def _gathered(self, places: Array) -> Array:
         """Return the values among a working set, gathered from kernel rows."""
-        assert self.lines is not None
-        slots, values = self.lines.of(self.active[places]), self.lines.values
+        assert self.cache is not None
+        slots, values = self.cache.of(self.active[places]), self.cache.values
         found = np.empty((len(places), len(places)), values.dtype)
         core.gather_lines(
             lines=values,
@@ -455,12 +455,12 @@ class KernelValues:
 
     def descend(self, g: Array, places: Array, change: Array, constant: float) -> None:
         """Subtract from g of all active rows what a change of v at places adds to Kv, and a constant."""
-        if self.lines is None:
+        if self.cache is None:
             points = self.kernel_rows.points(self.active[places])
             g -= self.kernel_rows.scores(points, change[:, None], rows=self.active)[:, 0]
         else:
             for part in in_pieces(len(places), self.n_slots):
-                slots, values = self.lines.of(self.active[places[part]]), self.lines.values
+                slots, values = self.cache.of(self.active[places[part]]), self.cache.values
                 core.subtract_lines(
                     lines=values,
                     slots=slots,
