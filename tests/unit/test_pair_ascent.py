@@ -14,7 +14,7 @@ from slimsvm.parts.span.pair_ascent import AscentSettings, pair_coefficients
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, OneVsOne
 
-TO_MANY_DIGITS = (AscentSettings(tol=1e-6, tol_of_pairs=1e-6, sweeps=20_000),)
+TO_MANY_DIGITS = (AscentSettings(tol=1e-6, sweeps=20_000),)
 
 
 def problem_of(n_classes, n=120, weights=None, **changes):

@@ -34,10 +34,9 @@ AT_ONCE = 8
 class AscentSettings:
     """Settings of when a pair is solved; docs/experiments/automatic_choice.md: 50 sweeps do not always suffice."""
 
-    # Two classes are solved when derivatives are this small, where the margin is 1 (chosen, not measured), and pairs of
-    # several (learned_bases.md, "Several classes class by class").
+    # A pair is solved when its derivatives are this small; the margin is 1 (learned_bases.md, "Several classes class by
+    # class": 0.2 errs more).
     tol: float = 0.1
-    tol_of_pairs: float = 0.2
     # The most sweeps over the rows of each pair. Late sweeps are short: they leave out rows at a bound, which are most.
     sweeps: int = 1000
     # The most numbers that one compiled call goes through: Ctrl-C is checked between calls.
@@ -80,7 +79,6 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
     space = subspace(problem, kernel_rows, basis)
     rows = _Rows(space, problem.memory_limit // 2)
     seeds, own = problem.generator().integers(1, 2**62, len(pairs)), problem.settings_of(AscentSettings)
-    tol = own.tol_of_pairs if len(pairs) > 1 else own.tol
     members = {label: np.flatnonzero(examples.labels == label) for label in np.unique(pairs).tolist()}
     u, converged = np.zeros((space.rank + 1, len(pairs))), np.zeros(len(pairs), dtype=bool)
     sizes = [sum(len(members[label]) for label in pair) for pair in pairs]
@@ -92,8 +90,8 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
             first = np.repeat([pair[0] for pair in pairs[some]], sizes[some])
             sign, C_of_row = np.where(examples.labels[index] == first, 1.0, -1.0), problem.C * examples.weights[index]
             starts = np.cumsum([0, *sizes[some]])
-            w, violation = _ascend(*rows.of(index), starts, sign, C_of_row, seeds[some], tol, own)
-            u[:, some], converged[some] = w[:, : space.rank + 1].T, violation <= tol
+            w, violation = _ascend(*rows.of(index), starts, sign, C_of_row, seeds[some], own)
+            u[:, some], converged[some] = w[:, : space.rank + 1].T, violation <= own.tol
 
     run_tiles(solve, len(together), kernel_rows.n_jobs)
     coef, intercept = space.coefficients(u)
@@ -159,19 +157,18 @@ def _ascend(
     sign: Array,
     C_of_row: Array,
     seeds: Array,
-    tol: float,
     own: AscentSettings,
 ) -> tuple[Array, Array]:
-    """Return the weights u of some pairs, a row each, and their violations: within ``tol`` where sweeps converged."""
+    """Return the weights u of some pairs, a row each, and their violations (within ``tol`` where sweeps converged)."""
     n, d = len(rows), Z.shape[1]
     w, violation, at_once = np.zeros((len(seeds), d)), np.zeros(len(seeds)), own.call_work // (n * d)
     at_once = int(max(1, min(own.sweeps, at_once)))
     call = core.ascend_linear.prepare(
         Z=Z, starts=starts, rows=rows, sign=sign, C_of_row=C_of_row, square=square, alpha=np.zeros(n), w=w,
-        active=np.zeros(n, dtype=np.int64), tol=tol, max_sweeps=at_once, random=seeds.copy(), violation=violation,
+        active=np.zeros(n, dtype=np.int64), tol=own.tol, max_sweeps=at_once, random=seeds.copy(), violation=violation,
     )  # fmt: skip
     for _ in range(-(-own.sweeps // at_once)):
         call()
-        if violation.max() <= tol:
+        if violation.max() <= own.tol:
             break
     return w, violation
