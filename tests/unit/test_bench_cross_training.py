@@ -39,7 +39,7 @@ def test_quick_measures_and_draws(tmp_path, capsys):
     assert main(["cross-training", "--quick", "--output", str(tmp_path), "--sizes", "200", "800"]) == 0
     records = records_of(tmp_path)
     assert [r["n_train"] for r in records if r["part"] == "gaussians"] == [200] * 5 + [800] * 5
-    assert [r["method"] for r in records[:5]] == ["exact", "default", "paper", "bagging", "ramp"]
+    assert [r["method"] for r in records[:5]] == ["exact", "paper", "default", "bagging", "ramp"]
     by_overlap = [r for r in records if r["part"] == "overlap" and r["method"] == "exact"]
     assert [r["overlap"] for r in by_overlap] == [0.0, 0.2, 0.6]
     bounded = [r["n_bounded"] for r in by_overlap]
@@ -63,7 +63,7 @@ def test_noise_and_sets(tmp_path, small_sets):
     assert any(differ[0.1])
     names = [(r["data"], r["method"]) for r in records if r["part"] == "sets"]
     assert names[:5] == [("banana", method) for method in measuring.METHODS]
-    assert names[5:] == [("forest-200000", method) for method in ("exact", "default", "paper")]  # large: no others
+    assert names[5:] == [("forest-200000", method) for method in ("exact", "paper", "default")]  # large: no others
     assert all(("p_value" in r) == (r["method"] != "exact") for r in records)
     assert all(r["commit"] and r["load"] is not None and r["cpu_seconds"] > 0 for r in records)
     for name in ("noise", "size"):
@@ -92,7 +92,7 @@ def test_a_run_that_is_cut_short_is_resumed_with_its_pairs(tmp_path, small_sets,
     made = measuring.measure
 
     def until_the_second(part, trial, method, *rest):
-        if method == "default":
+        if method == "paper":
             raise KeyboardInterrupt
         return made(part, trial, method, *rest)
 

@@ -169,6 +169,7 @@ def test_a_call_that_no_helper_began_is_taken_back():
 def test_an_interrupt_counts_when_helpers_have_ended(times):
     """Helpers wrote on where the caller looked for the best model so far."""
     caller, begun, ended = threading.get_ident(), threading.Event(), threading.Event()
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
 
     def work():
         if threading.get_ident() == caller:
@@ -183,8 +184,11 @@ def test_an_interrupt_counts_when_helpers_have_ended(times):
 
     run_together(lambda: None, 2)
     n_idle = len(threads._idle)
-    with pytest.raises(KeyboardInterrupt):
-        run_together(work, 2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_together(work, 2)
+    finally:
+        signal.signal(signal.SIGINT, former)
     assert ended.is_set()
     assert len(threads._idle) == n_idle
     test_every_tile_once(100, 2)

@@ -531,7 +531,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         self.n_kernel_evals_ = fit.counters["kernel_evals"]
         self.counters_ = fit.counters
         self.precision_ = fit.model.dtype
-        self._at_fit = {name: getattr(self, name) for name in self._decisive}
+        self._at_fit = {name: getattr(self, name) for name in self._decisive} if self._decisive else {}
         self._state = fit.state
         rows = fit.basis_rows
         self._support = None
