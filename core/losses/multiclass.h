@@ -82,6 +82,21 @@ inline void soften(const int64_t* labels, const double* weights, int64_t k, cons
     }
 }
 
+// Sums over rows of f(label, score, step), the loss and the gain of a row along the line, where score(c) and step[c]
+// are those of class c.
+template <class F>
+SLIMSVM_INLINE AlongSums sum_along(const Line& line, const int64_t* labels, const double* weights, int64_t k,
+                                   int64_t lo, int64_t hi, const F& f) {
+    AlongSums sums = {0.0, 0.0};
+    for (int64_t i = lo; i < hi; ++i) {
+        const double *base = line.base + i * k, *step = line.direction + i * k;
+        const AlongSums own = f(labels[i], [&](int64_t c) { return base[c] + line.step * step[c]; }, step);
+        sums.loss += weights[i] * own.loss;
+        sums.gain += weights[i] * own.gain;
+    }
+    return sums;
+}
+
 // Crammer and Singer's loss: the features' difference is phi(x) times (e_y - e_best).
 struct ClassMaximum {
     const int64_t* labels;
@@ -103,16 +118,10 @@ struct ClassMaximum {
         }
     }
     AlongSums along(const Line& line, int64_t lo, int64_t hi) const {
-        AlongSums sums = {0.0, 0.0};
-        for (int64_t i = lo; i < hi; ++i) {
-            const double *base = line.base + i * k, *step = line.direction + i * k;
-            const int64_t label = labels[i];
-            const auto score = [&](int64_t c) { return base[c] + line.step * step[c]; };
+        return sum_along(line, labels, weights, k, lo, hi, [&](int64_t label, const auto& score, const double* step) {
             const BestClass<double> best = augmented_class<double>(cost + label * k, k, score);
-            sums.loss += weights[i] * (best.value - score(label));
-            sums.gain += weights[i] * (step[label] - step[best.label]);
-        }
-        return sums;
+            return AlongSums{best.value - score(label), step[label] - step[best.label]};
+        });
     }
     SmoothSums smooth(const SmoothPlaces& places, int64_t lo, int64_t hi) const {
         SmoothSums sums = {0.0, 0.0, 0.0, 0.0};

@@ -34,11 +34,7 @@ struct Softmax {
         }
     }
     AlongSums along(const Line& line, int64_t lo, int64_t hi) const {
-        AlongSums sums = {0.0, 0.0};
-        for (int64_t i = lo; i < hi; ++i) {
-            const double *base = line.base + i * k, *step = line.direction + i * k;
-            const int64_t label = labels[i];
-            const auto score = [&](int64_t c) { return base[c] + line.step * step[c]; };
+        return sum_along(line, labels, weights, k, lo, hi, [&](int64_t label, const auto& score, const double* step) {
             const double most = best_class<double>(k, score).value;
             double total = 0.0, mean = 0.0;
             for (int64_t c = 0; c < k; ++c) {
@@ -46,10 +42,8 @@ struct Softmax {
                 total += part;
                 mean += part * step[c];
             }
-            sums.loss += weights[i] * (most + log(total) - score(label));
-            sums.gain += weights[i] * (step[label] - mean / total);
-        }
-        return sums;
+            return AlongSums{most + log(total) - score(label), step[label] - mean / total};
+        });
     }
     SmoothSums smooth(const SmoothPlaces& places, int64_t lo, int64_t hi) const {
         SmoothSums sums = {0.0, 0.0, 0.0, 0.0};
