@@ -17,7 +17,7 @@ import naive
 from pairwise import crossed
 from slimsvm import SVC, SVR, Exact, ExactCuts, OneClassSVM
 from slimsvm.kernels import RBF, Linear, Sigmoid
-from slimsvm.parts.dual_ascent import active_rows, kernel_values
+from slimsvm.parts.dual_ascent import active_rows
 from slimsvm.parts.dual_ascent.active_rows import ActiveSettings
 from slimsvm.parts.dual_ascent.dual import Dual, ToleranceSettings
 from slimsvm.parts.dual_ascent.kernel_values import ValueSettings
@@ -170,36 +170,28 @@ def test_growing_active_rows_come_to_the_optimum_of_all(kept, kind, intercept, p
     assert sum(found) > 2
 
 
-SMALL_SETS = {"computed_set": 64, "largest_set": 64, "whole_set": 0}
-
-
-@pytest.mark.parametrize("step_cost", [0.0, 1e9])
-def test_working_sets_dearer_than_all_active_rows_at_a_time_give_way_to_them(step_cost):
-    settings = ValueSettings(**SMALL_SETS, step_cost=step_cost), ActiveSettings(all_if_free=2.0)
-    X, y = classes(500, d=10)
-    options = {"intercept": "free", "C": 10.0, "tol": 1e-3, "kernel": RBF(0.1), "settings": settings}
-    problem = problem_of(X, y, n_jobs=1, **options)
-    fit, with_two_threads = Exact().solve(problem), Exact().solve(replace(problem, n_jobs=2))
-    np.testing.assert_array_equal(fit.model.coef, with_two_threads.model.coef)
-    assert fit.lower_bound == pytest.approx(fit.objective, rel=1e-3)
-    values = fit.counters["kernel_evals"] / len(y) ** 2
-    assert values < 3 if step_cost == 0.0 else values > 5
-
-
-def test_one_working_set_does_not_tell_yet_that_all_active_rows_are_cheaper(monkeypatch):
-    settings = ValueSettings(**SMALL_SETS), ActiveSettings(all_if_free=2.0)
-    monkeypatch.setattr(kernel_values.KernelValues, "costs_more", lambda *costs: True)
+def test_working_sets_have_room_for_the_free_rows(monkeypatch):
     sizes, solve = [], active_rows.ActiveRows.solve
-    monkeypatch.setattr(
-        active_rows.ActiveRows,
-        "solve",
-        lambda self, places, *rest: sizes.append(len(places)) or solve(self, places, *rest),
-    )
+
+    def noted(self, places, *rest):
+        sizes.append((len(places), self._n_free()))
+        return solve(self, places, *rest)
+
+    monkeypatch.setattr(active_rows.ActiveRows, "solve", noted)
     X, y = classes(500, d=10)
-    options = {"C": 10.0, "tol": 1e-3, "kernel": RBF(0.1), "settings": settings}
-    Exact().solve(problem_of(X, y, intercept="free", **options))
-    assert max(sizes[:3]) <= 64
-    assert sizes[3] == 500
+    small = {"computed_set": 64, "whole_set": 0}
+    problem = problem_of(X, y, n_jobs=1, intercept="free", C=10.0, tol=1e-3, kernel=RBF(0.1))
+    fits, found = [], []
+    for values in (ValueSettings(**small), ValueSettings(**small, largest_set=64)):
+        fits.append(Exact().solve(replace(problem, settings=(values, ActiveSettings(all_if_free=2.0)))))
+        found.append(sizes.copy())
+        sizes.clear()
+    assert all(size <= max(len(y) // 6, n_free) for size, n_free in found[0])
+    assert found[0][-1][0] > 100
+    assert max(size for size, _ in found[1]) == 64
+    # In sets smaller than the free rows each solution undoes some of the last one.
+    assert fits[0].counters["kernel_evals"] < 0.5 * fits[1].counters["kernel_evals"]
+    assert fits[0].lower_bound == pytest.approx(fits[1].lower_bound, rel=1e-3)
 
 
 def test_regression_takes_few_working_sets():

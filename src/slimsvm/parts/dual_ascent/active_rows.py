@@ -30,9 +30,6 @@ class ActiveSettings:
     # Few rows are one working set, too, up to this many steps per row: few steps cost less than Python and kernel
     # values, many cost more, and smaller working sets make steps cheaper.
     whole_steps: int = 4
-    # After this many working sets their cost is compared with that of one set of all active rows. The first set may end
-    # after a single step, for which any kernel value would seem to cost too much.
-    sets_that_tell: int = 3
 
 
 class Improvement(NamedTuple):
@@ -98,12 +95,9 @@ class ActiveRows:
         self.by_rule = working_set_size is None
         self.latest = np.zeros(0, np.int64)  # the last working set, as rows
         self.share = 1.0
-        self.is_whole = False  # working sets cost more than one set of all active rows
         self.n_steps = 0
         self.v = self.g = self.lo = self.hi = np.zeros(0)
         self.place_of = np.zeros(0, np.int64)
-        self.begun = 0, 0
-        self.n_sets = 0  # the number of sets since these rows became active
 
     def __len__(self) -> int:
         return len(self.v)
@@ -126,8 +120,6 @@ class ActiveRows:
         self.v, self.g, self.lo, self.hi = v[rows], g[rows], self.dual.lo[rows], self.dual.hi[rows]
         self.place_of = np.full(n, -1)
         self.place_of[rows] = np.arange(len(rows))
-        self.begun = self.kernel_rows.counter.n, self.n_steps
-        self.n_sets = 0
 
     def slopes(self) -> Slopes:
         """Return the derivatives of D by the active rows' v."""
@@ -135,14 +127,19 @@ class ActiveRows:
 
     @property
     def size(self) -> int:
-        """Return the size of a working set: all active rows if they fit and this is worth it, otherwise a part."""
+        """Return the size of a working set: all active rows if they fit and this is worth it, otherwise a part.
+
+        The part has room for all free rows: in smaller sets each solution undoes some of the last one.
+        """
         n, own = len(self), self.settings
         if not self.by_rule:
             return self.largest
         is_easy = self.kernel_rows.n_rows == n <= self.cache.whole_size and self.n_steps < own.whole_steps * n
-        if n <= self.cache.n_slots and (is_easy or self.is_whole or self._n_free() >= own.all_if_free * n):
+        n_free = self._n_free()
+        if n <= self.cache.n_slots and (is_easy or n_free >= own.all_if_free * n):
             return n
-        return max(2, int(min(self.largest, self.cache.best_size) * self.share))
+        most = min(self.largest, self.cache.settings.largest_set)
+        return max(2, int(min(self.largest, self.cache.best_size) * self.share), min(n_free, most))
 
     def _n_free(self) -> int:
         """Return how many active rows are not at a bound."""
@@ -207,8 +204,3 @@ class ActiveRows:
             return
         moved = np.flatnonzero(change)
         self.cache.descend(self.g, places[moved], change[moved], self.dual.offset * float(change.sum()))
-        self.n_sets += 1
-        if self.n_sets < own.sets_that_tell:
-            return
-        n_values, n_steps = self.kernel_rows.counter.n - self.begun[0], self.n_steps - self.begun[1]
-        self.is_whole = self.is_whole or self.cache.costs_more(n_values, n_steps, int(np.count_nonzero(self.v)))

@@ -42,7 +42,7 @@ class CacheSettings:
 class ValueSettings:
     """Settings of which kernel values are kept, and of how many rows a working set has.
 
-    docs/experiments/exact_solver.md settles the sizes of sets, the costs ("When working sets give way"), and how many
+    docs/experiments/exact_solver.md settles the sizes of sets ("Working sets that hold the free rows"), and how many
     kernel rows and columns are computed together ("Which side of a block"). The others were chosen, not measured.
     """
 
@@ -51,17 +51,12 @@ class ValueSettings:
     # computed each time.
     never_kept: int = 64
     never_gathered: int = 160
-    # The size of a working set whose block is gathered, or computed, and its limit without a cache.
+    # The size of a working set whose block is gathered, or computed, and its limit.
     gathered_set: int = 1024
     computed_set: int = 2048
     largest_set: int = 8192
     # Up to this many active rows are one working set without a cache: kernel rows are computed as steps need them.
     whole_set: int = 4096
-    # The cost of a kernel value, as a constant and per number of the row, and of a step per row of its working set.
-    # Only the ratios matter.
-    value_cost: float = 0.14
-    number_cost: float = 0.0174
-    step_cost: float = 2.0
     # Kernel rows per call if rows are folded in passing: enough for every thread, with a small temporary array.
     rows_per_block: int = 96
     # If rows are folded in memory, this many kernel rows by columns are computed, then copied to their places. The
@@ -397,17 +392,6 @@ class KernelValues:
         self._growing = None
         if self.cache is not None:
             self.cache.keep(places)
-
-    def costs_more(self, n_values: int, n_steps: int, n_kernel_rows: int) -> bool:
-        """Whether values computed for working sets took longer than their steps would have among all active rows.
-
-        Those need kernel rows, too, each computed once. Nothing would be gained if kernel rows are cached already.
-        """
-        if self.keeps_lines:
-            return False
-        own = self.settings
-        of_value = own.value_cost + own.number_cost * numbers_per_value(self.kernel_rows)
-        return of_value * n_values > len(self.active) * (own.step_cost * n_steps + of_value * n_kernel_rows)
 
     def block(self, places: Array) -> KernelBlock:
         """Return kernel values among the active rows at places; of all rows, some kernel rows may still be missing."""
