@@ -688,13 +688,13 @@ struct slimsvm_multiply_examples_call {
 /* ---------------------------------------------------------------- decomposition */
 
 /* Sequential minimal optimisation inside a set of rows: maximise D(v) = sum t_i v_i - epsilon sum |v_i| - v'Kv / 2 over
- * lo <= v <= hi, balanced: with sum v_i kept as it is. g = t - Kv. Kernel row slots[i] of `lines` is row i of K, less
+ * lo <= v <= hi, balanced: with sum v_i kept as it is. g = t - Kv. Kernel row slots[i] of `values` is row i of K, less
  * the offset, in its first n numbers or in those at `places`; variables without kernel rows stay as they are, g does
  * not. Ends where the violation is at most tol, after max_steps, or where no step gains. */
 struct slimsvm_smo_call {
     int32_t real_size;
     int64_t n;              // rows of the set
-    int64_t n_lines;        // kernel rows
+    int64_t n_kernel_rows;  // kernel rows
     int64_t width;          // entries of a kernel row, at least n
     int64_t balanced;       // 2: pairs of rows on one side of 0; 1: pairs of rows; 0: bounds only
     int64_t max_steps;      // steps at most; with n they bound the work: n max_steps <= 2^32
@@ -702,9 +702,9 @@ struct slimsvm_smo_call {
     double offset;          // added to K
     double epsilon;         // of the term |v_i|
     double tol;             // violation at which it ends
-    const void* lines;      // real (n_lines, width)
+    const void* values;     // real (n_kernel_rows, width)
     const void* diagonal;   // real (n)? of K, less the offset; None: that of the kernel rows, which are complete
-    const int64_t* slots;   // (n) in -1..n_lines, or -1: there is no kernel row
+    const int64_t* slots;   // (n) in -1..n_kernel_rows, or -1: there is no kernel row
     const int64_t* places;  // (n)? in 0..width
     const double* lo;       // (n) bounds
     const double* hi;       // (n)
@@ -762,83 +762,83 @@ struct slimsvm_set_norms_call {
  * With A = K_FF + (softness + a little) I, K with the offset, those of F are 1 / (A^-1)_ii - softness, of others
  * K_ii - K_iF A^-1 K_Fi, at least 0. Balanced: A has a border of ones. */
 struct slimsvm_span_distances_call {
-    int64_t n_sets;             // sets
-    int64_t n;                  // rows of all sets
-    int64_t n_lines;            // kernel rows
-    int64_t width;              // rows that these are kernel values with
-    int64_t balanced;           // 1: a border of ones
-    int64_t n_workspace;        // bytes of workspace
-    double offset;              // added to K
-    const double* K;            // (n_lines, width)
-    const int64_t* starts;      // (n_sets + 1) offsets to n
-    const int64_t* lines;       // (n) in 0..n_lines lines of rows
-    const int64_t* places;      // (n) in 0..width columns of those of F; others': any
-    const uint8_t* is_in_span;  // flags (n) whether they are of F
-    const double* diagonal;     // (n) kernel values of rows with themselves, with the offset
-    const double* softness;     // (n_sets)
-    uint8_t* workspace;         // (n_workspace) scratch
-    double* squares;            // (n) distances
-    uint8_t* is_solved;         // flags (n_sets) false: A has no factor, or F is empty
+    int64_t n_sets;              // sets
+    int64_t n;                   // rows of all sets
+    int64_t n_kernel_rows;       // kernel rows
+    int64_t width;               // rows that these are kernel values with
+    int64_t balanced;            // 1: a border of ones
+    int64_t n_workspace;         // bytes of workspace
+    double offset;               // added to K
+    const double* K;             // (n_kernel_rows, width)
+    const int64_t* starts;       // (n_sets + 1) offsets to n
+    const int64_t* kernel_rows;  // (n) in 0..n_kernel_rows those of the rows
+    const int64_t* places;       // (n) in 0..width columns of those of F; others': any
+    const uint8_t* is_in_span;   // flags (n) whether they are of F
+    const double* diagonal;      // (n) kernel values of rows with themselves, with the offset
+    const double* softness;      // (n_sets)
+    uint8_t* workspace;          // (n_workspace) scratch
+    double* squares;             // (n) distances
+    uint8_t* is_solved;          // flags (n_sets) false: A has no factor, or F is empty
 };
 
-/* lines[slots[a], first + r] = block[r, a]. */
-struct slimsvm_put_lines_call {
+/* values[slots[a], first + r] = block[r, a]. */
+struct slimsvm_put_kernel_rows_call {
     int32_t real_size;
-    int64_t n;             // columns that are put
-    int64_t k;             // kernel rows
-    int64_t n_lines;       // all kernel rows
-    int64_t width;         // entries of a kernel row
-    int64_t first;         // first column
-    int64_t n_threads;     // threads
-    double microseconds;   // of one thread, about
-    const void* block;     // real (n, k)
-    const int64_t* slots;  // (k) in 0..n_lines
-    void* lines;           // real (n_lines, width)
+    int64_t n;              // columns that are put
+    int64_t k;              // kernel rows
+    int64_t n_kernel_rows;  // all kernel rows
+    int64_t width;          // entries of a kernel row
+    int64_t first;          // first column
+    int64_t n_threads;      // threads
+    double microseconds;    // of one thread, about
+    const void* block;      // real (n, k)
+    const int64_t* slots;   // (k) in 0..n_kernel_rows
+    void* values;           // real (n_kernel_rows, width)
 };
 
-/* out[a, b] = lines[slots[a], places[b]]. */
-struct slimsvm_gather_lines_call {
+/* out[a, b] = values[slots[a], places[b]]. */
+struct slimsvm_gather_kernel_rows_call {
     int32_t real_size;
     int64_t n;              // columns
     int64_t k;              // kernel rows
-    int64_t n_lines;        // all kernel rows
+    int64_t n_kernel_rows;  // all kernel rows
     int64_t width;          // entries of a kernel row
     int64_t n_threads;      // threads
     double microseconds;    // of one thread, about
-    const void* lines;      // real (n_lines, width)
-    const int64_t* slots;   // (k) in 0..n_lines
+    const void* values;     // real (n_kernel_rows, width)
+    const int64_t* slots;   // (k) in 0..n_kernel_rows
     const int64_t* places;  // (n) in 0..width
     void* out;              // real (k, n)
 };
 
-/* g[i] -= sum_a change[a] lines[slots[a], i]. */
-struct slimsvm_subtract_lines_call {
+/* g[i] -= sum_a change[a] values[slots[a], i]. */
+struct slimsvm_subtract_kernel_rows_call {
     int32_t real_size;
-    int64_t n;             // numbers of g
-    int64_t k;             // kernel rows
-    int64_t n_lines;       // all kernel rows
-    int64_t width;         // entries of a kernel row, at least n
-    int64_t n_threads;     // threads
-    double microseconds;   // of one thread, about
-    const void* lines;     // real (n_lines, width)
-    const int64_t* slots;  // (k) in 0..n_lines
-    const void* change;    // real (k)
-    double* g;             // (n)
+    int64_t n;              // numbers of g
+    int64_t k;              // kernel rows
+    int64_t n_kernel_rows;  // all kernel rows
+    int64_t width;          // entries of a kernel row, at least n
+    int64_t n_threads;      // threads
+    double microseconds;    // of one thread, about
+    const void* values;     // real (n_kernel_rows, width)
+    const int64_t* slots;   // (k) in 0..n_kernel_rows
+    const void* change;     // real (k)
+    double* g;              // (n)
 };
 
 /* Column keep[b] becomes column b of the kernel rows at slots, up to their first valid[a] entries; keep rises. */
 struct slimsvm_keep_columns_call {
     int32_t real_size;
-    int64_t n;             // columns kept
-    int64_t k;             // kernel rows
-    int64_t n_lines;       // all kernel rows
-    int64_t width;         // entries of a kernel row
-    int64_t n_threads;     // threads
-    double microseconds;   // of one thread, about
-    const int64_t* slots;  // (k) in 0..n_lines
-    const int64_t* valid;  // (k)
-    const int64_t* keep;   // (n) in 0..width
-    void* lines;           // real (n_lines, width)
+    int64_t n;              // columns kept
+    int64_t k;              // kernel rows
+    int64_t n_kernel_rows;  // all kernel rows
+    int64_t width;          // entries of a kernel row
+    int64_t n_threads;      // threads
+    double microseconds;    // of one thread, about
+    const int64_t* slots;   // (k) in 0..n_kernel_rows
+    const int64_t* valid;   // (k)
+    const int64_t* keep;    // (n) in 0..width
+    void* values;           // real (n_kernel_rows, width)
 };
 
 /* What LASVM keeps: slots of rows with their kernel values, dual variables v, g = t - Kv, bounds and targets t. */
@@ -1585,9 +1585,9 @@ struct slimsvm_swapped_shares_call {
     F(smo_sets)                  \
     F(set_norms)                 \
     F(span_distances)            \
-    F(put_lines)                 \
-    F(gather_lines)              \
-    F(subtract_lines)            \
+    F(put_kernel_rows)           \
+    F(gather_kernel_rows)        \
+    F(subtract_kernel_rows)      \
     F(keep_columns)              \
     F(lasvm_learn)               \
     F(lasvm_reprocess)           \

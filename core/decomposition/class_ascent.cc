@@ -73,8 +73,8 @@ struct ClassBlock {
     }
 
     void update(int64_t i) const {
-        const double* line = call.K + i * call.n;
-        best_row(i, most(line[i] + call.offset, TINY));
+        const double* row = call.K + i * call.n;
+        best_row(i, most(row[i] + call.offset, TINY));
         int64_t n_changed = 0;
         for (int64_t c = 0; c < call.m; ++c) {
             double& own = call.M[i * call.m + c];
@@ -85,7 +85,7 @@ struct ClassBlock {
             own = now;
         }
         for (int64_t j = 0; j < call.n; ++j) {
-            const double factor = line[j] + call.offset;
+            const double factor = row[j] + call.offset;
             double* F = call.F + j * call.m;
             for (int64_t t = 0; t < n_changed; ++t) F[classes[t]] += factor * change[t];
         }

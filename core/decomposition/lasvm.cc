@@ -17,7 +17,7 @@ template <class T>
 struct Online {
     const struct slimsvm_online_set& set;
 
-    const T* line(int64_t s) const { return static_cast<const T*>(set.values) + s * set.capacity; }
+    const T* kernel_row(int64_t s) const { return static_cast<const T*>(set.values) + s * set.capacity; }
 
     // Slots of S with the greatest g that can rise and the least that can fall; -1 where there is none.
     void extremes(int64_t& i, int64_t& j) const {
@@ -31,18 +31,18 @@ struct Online {
 
     // Raises v_i and lowers v_j by the same, as far as is best.
     void move_pair(int64_t i, int64_t j) const {
-        const T *line_i = line(i), *line_j = line(j);
-        const double curvature = double(line_i[i]) + double(line_j[j]) - 2.0 * double(line_i[j]);
+        const T *row_i = kernel_row(i), *row_j = kernel_row(j);
+        const double curvature = double(row_i[i]) + double(row_j[j]) - 2.0 * double(row_i[j]);
         const double rooms = least(set.hi[i] - set.v[i], set.v[j] - set.lo[j]);
         const double step = least((set.g[i] - set.g[j]) / most(curvature, TINY), rooms);
         set.v[i] = moved(set.v[i], step, set.lo[i], set.hi[i]);
         set.v[j] = moved(set.v[j], -step, set.lo[j], set.hi[j]);
         double* g = set.g;
-        for (int64_t s = 0; s < set.top; ++s) g[s] -= step * (double(line_i[s]) - double(line_j[s]));
+        for (int64_t s = 0; s < set.top; ++s) g[s] -= step * (double(row_i[s]) - double(row_j[s]));
     }
     // Moves v_i to its best value.
     void move_one(int64_t i) const {
-        const T* values = line(i);
+        const T* values = kernel_row(i);
         const double best = set.g[i] / most(double(values[i]) + set.offset, TINY);
         const double step = least(most(best, set.lo[i] - set.v[i]), set.hi[i] - set.v[i]);
         set.v[i] = moved(set.v[i], step, set.lo[i], set.hi[i]);
@@ -58,7 +58,7 @@ struct Online {
 
     // Takes slot k into S if it violates the optimality conditions, and makes the step it asks for.
     void process(int64_t k, double tol, int64_t seeds) const {
-        const double value = set.target[k] - dot(line(k), set.v, set.top) - set.offset * sum(set.v, set.top);
+        const double value = set.target[k] - dot(kernel_row(k), set.v, set.top) - set.offset * sum(set.v, set.top);
         set.g[k] = value;
         const bool rises = set.hi[k] > 0.0;
         if (!set.balanced) {

@@ -48,10 +48,10 @@ template <int ROWS>
 SLIMSVM_INLINE void eliminate_rows(const Span& span, double* x, int64_t zeros, int64_t from, int64_t to) {
     constexpr int64_t lanes = LANES<double>;
     for (int64_t j = from; j < to; ++j) {
-        const double* line = span.L + j * span.stride;
+        const double* L_row = span.L + j * span.stride;
         Vec<double> sums[ROWS] = {};
         for (int64_t i = zeros / lanes * lanes; i < j; i += lanes) {
-            const Vec<double> values = load<double>(line + i);
+            const Vec<double> values = load<double>(L_row + i);
             SLIMSVM_EACH (r, ROWS) sums[r] += values * load<double>(x + r * span.stride + i);
         }
         SLIMSVM_EACH (r, ROWS) {
@@ -68,8 +68,8 @@ void eliminate(const Span& span, double* x, int64_t n_rows, int64_t zeros, int64
 
 // Kernel values of a row with the first k of the span, and zeros to the end of its vectors.
 void take_values(const struct slimsvm_span_distances_call& call, const Span& span, int64_t row, int64_t k, double* x) {
-    const double* line = call.K + call.lines[span.rows[row]] * call.width;
-    for (int64_t i = 0; i < k; ++i) x[i] = line[call.places[span.rows[i]]] + call.offset;
+    const double* values = call.K + call.kernel_rows[span.rows[row]] * call.width;
+    for (int64_t i = 0; i < k; ++i) x[i] = values[call.places[span.rows[i]]] + call.offset;
     for (int64_t i = k; i < span.stride; ++i) x[i] = 0.0;
     if (!call.balanced) return;
     const double added = span.lift - span.means[row];

@@ -77,8 +77,8 @@ SLIMSVM_INLINE Place greatest_of(const Greatest& all) {
     return best;
 }
 
-// D: what the diagonal of K is kept in. Where the columns of the rows are not the first n, lines are gathered when they
-// are first asked for.
+// D: what the diagonal of K is kept in. Where the columns of the rows are not the first n, kernel rows are gathered
+// when they are first asked for.
 template <class T, class D>
 struct Set {
     const struct slimsvm_smo_call& call;
@@ -87,14 +87,14 @@ struct Set {
     const double *lo, *hi;
     double *g, *v, *rise, *drop;
     D* diagonal;
-    T* gathered;        // n lines
+    T* gathered;        // n kernel rows
     uint8_t* is_there;  // which of them
 
-    // Rows without a line are closed by a derivative of BIG, which one beyond that would outdo.
-    bool has_line(int64_t k) const { return k >= 0 && call.slots[k] >= 0; }
-    const T* whole_line(int64_t k) const { return static_cast<const T*>(call.lines) + call.slots[k] * call.width; }
-    const T* line(int64_t k) const {
-        const T* values = whole_line(k);
+    // Rows without a kernel row are closed by a derivative of BIG, which one beyond that would outdo.
+    bool has_kernel_row(int64_t k) const { return k >= 0 && call.slots[k] >= 0; }
+    const T* cached_row(int64_t k) const { return static_cast<const T*>(call.values) + call.slots[k] * call.width; }
+    const T* kernel_row(int64_t k) const {
+        const T* values = cached_row(k);
         if (!call.places) return values;
         T* own = gathered + k * n;
         if (!is_there[k]) {
@@ -114,7 +114,7 @@ struct Set {
             note_rooms(k);
             if (call.places) is_there[k] = 0;
             const T own = call.diagonal ? static_cast<const T*>(call.diagonal)[k]
-                                        : whole_line(k)[call.places ? call.places[k] : k];
+                                        : cached_row(k)[call.places ? call.places[k] : k];
             diagonal[k] = D(own) + D(offset);
         }
     }
@@ -155,9 +155,9 @@ struct Slopes {
     Place up, down;  // down: of -d
 };
 
-// Takes a line_a + b line_b + constant from g; the slopes then. Where the least d stands is known if `PLACES`.
+// Takes a row_a + b row_b + constant from g; the slopes then. Where the least d stands is known if `PLACES`.
 template <class T, bool MOVES, bool PLACES, class D>
-inline Slopes descend(Set<T, D>& set, double a, const T* line_a, double b, const T* line_b, double constant) {
+inline Slopes descend(Set<T, D>& set, double a, const T* row_a, double b, const T* row_b, double constant) {
     Greatest ups(-BIG), downs(-BIG);
     double *g = set.g, *rise = set.rise, *drop = set.drop;
     Place last_up = {-BIG, 1.0, -1}, last_down = last_up;
@@ -165,7 +165,7 @@ inline Slopes descend(Set<T, D>& set, double a, const T* line_a, double b, const
         [&](int64_t k, int v, IntVec<double> now) {
             Vec<double> value = load<double>(g + k);
             if (MOVES) {
-                value -= a * load_wide(line_a + k) + b * load_wide(line_b + k) + constant;
+                value -= a * load_wide(row_a + k) + b * load_wide(row_b + k) + constant;
                 store<double>(g + k, value);
             }
             ups.meet(v, value + load<double>(rise + k), now);
@@ -176,7 +176,7 @@ inline Slopes descend(Set<T, D>& set, double a, const T* line_a, double b, const
                 downs.top[v] = maximum<double>(down, downs.top[v]);
         },
         [&](int64_t k) {
-            if (MOVES) g[k] -= a * double(line_a[k]) + b * double(line_b[k]) + constant;
+            if (MOVES) g[k] -= a * double(row_a[k]) + b * double(row_b[k]) + constant;
             last_up.meet(g[k] + rise[k], 1.0, k);
             last_down.meet(drop[k] - g[k], 1.0, k);
         });
@@ -189,7 +189,7 @@ inline Slopes descend(Set<T, D>& set, double a, const T* line_a, double b, const
 // The same of the variables above 0 and of those below, where a variable at 0 rises with the first and falls with the
 // others: [0] and [1]. A pair of one side keeps sum |v_i|.
 template <class T, bool MOVES>
-inline void descend_sides(Set<T, T>& set, double a, const T* line_a, const T* line_b, Slopes sides[2]) {
+inline void descend_sides(Set<T, T>& set, double a, const T* row_a, const T* row_b, Slopes sides[2]) {
     Greatest ups(-BIG), downs(-BIG), ups_below(-BIG), downs_below(-BIG);
     double *g = set.g, *rise = set.rise, *drop = set.drop, *v = set.v;
     const Place none = {-BIG, 1.0, -1};
@@ -199,7 +199,7 @@ inline void descend_sides(Set<T, T>& set, double a, const T* line_a, const T* li
         [&](int64_t k, int n, IntVec<double> now) {
             Vec<double> value = load<double>(g + k);
             if (MOVES) {
-                value -= a * load_wide(line_a + k) - a * load_wide(line_b + k);
+                value -= a * load_wide(row_a + k) - a * load_wide(row_b + k);
                 store<double>(g + k, value);
             }
             const Vec<double> at = load<double>(v + k);
@@ -210,7 +210,7 @@ inline void descend_sides(Set<T, T>& set, double a, const T* line_a, const T* li
             downs_below.top[n] = maximum<double>(at > zero ? closed : down, downs_below.top[n]);
         },
         [&](int64_t k) {
-            if (MOVES) g[k] -= a * double(line_a[k]) - a * double(line_b[k]);
+            if (MOVES) g[k] -= a * double(row_a[k]) - a * double(row_b[k]);
             last[v[k] < 0.0].up.meet(g[k] + rise[k], 1.0, k);
             last[v[k] <= 0.0].down.meet(drop[k] - g[k], 1.0, k);
         });
@@ -224,17 +224,17 @@ inline void descend_sides(Set<T, T>& set, double a, const T* line_a, const T* li
 
 // The slopes of the side that violates more, or of all.
 template <class T, bool SIDES, bool MOVES>
-SLIMSVM_INLINE Slopes slopes_of(Set<T, T>& set, double move, const T* line_up, const T* line_down) {
-    if (!SIDES) return descend<T, MOVES, false>(set, move, line_up, -move, line_down, 0.0);
+SLIMSVM_INLINE Slopes slopes_of(Set<T, T>& set, double move, const T* row_up, const T* row_down) {
+    if (!SIDES) return descend<T, MOVES, false>(set, move, row_up, -move, row_down, 0.0);
     Slopes sides[2];
-    descend_sides<T, MOVES>(set, move, line_up, line_down, sides);
+    descend_sides<T, MOVES>(set, move, row_up, row_down, sides);
     const double above = sides[0].up.top + sides[0].down.top, below = sides[1].up.top + sides[1].down.top;
     return sides[below > above];
 }
 
 // The k with the greatest gain of moving v_i up and v_k down: (top - d_k)^2 / (K_ii + K_kk - 2 K_ik); of its side.
 template <class T, bool SIDES>
-inline int64_t best_partner(const Set<T, T>& set, const T* line, double own, double top, bool is_above) {
+inline int64_t best_partner(const Set<T, T>& set, const T* row, double own, double top, bool is_above) {
     Greatest gains(0.0);
     const double *g = set.g, *drop = set.drop, *v = set.v;
     const T* diagonal = set.diagonal;
@@ -247,13 +247,13 @@ inline int64_t best_partner(const Set<T, T>& set, const T* line, double own, dou
                 const auto stands_above = load<double>(v + k) > zero;
                 away = is_above ? (stands_above ? away : zero) : (stands_above ? zero : away);
             }
-            const Vec<double> curvature = own + load_wide(diagonal + k) - 2.0 * load_wide(line + k);
+            const Vec<double> curvature = own + load_wide(diagonal + k) - 2.0 * load_wide(row + k);
             gains.meet(n, away * away, maximum<double>(curvature, tiny), now);
         },
         [&](int64_t k) {
             if (SIDES && (v[k] > 0.0) != is_above) return;
             const double away = most(top + drop[k] - g[k], 0.0);
-            last.meet(away * away, most(own + double(diagonal[k]) - 2.0 * double(line[k]), TINY), k);
+            last.meet(away * away, most(own + double(diagonal[k]) - 2.0 * double(row[k]), TINY), k);
         });
     Place best = greatest_of(gains);
     if (last.k >= 0) best.meet(last.top, last.below, last.k);
@@ -276,16 +276,16 @@ Ended pairs(Set<T, T>& set, double tol, int64_t max_steps) {
     for (; step < max_steps; ++step) {
         const double top = slopes.up.top;
         const int64_t i = slopes.up.k;
-        if (top + slopes.down.top <= tol || !set.has_line(i)) break;
+        if (top + slopes.down.top <= tol || !set.has_kernel_row(i)) break;
         set.drop[i] = -BIG;  // no partner of itself
-        const T* line = set.line(i);
-        const int64_t j = best_partner<T, SIDES>(set, line, double(set.diagonal[i]), top, v[i] >= 0.0);
-        if (!set.has_line(j)) {
+        const T* row = set.kernel_row(i);
+        const int64_t j = best_partner<T, SIDES>(set, row, double(set.diagonal[i]), top, v[i] >= 0.0);
+        if (!set.has_kernel_row(j)) {
             set.note_rooms(i);
             break;
         }
         const double slope = top + set.drop[j] - g[j];
-        const double curvature = most(double(set.diagonal[i]) + double(set.diagonal[j]) - 2.0 * double(line[j]), TINY);
+        const double curvature = most(double(set.diagonal[i]) + double(set.diagonal[j]) - 2.0 * double(row[j]), TINY);
         const double rooms = least(up_room(v[i], set.hi[i]), down_room(v[j], set.lo[j]));
         const double move = least(slope / curvature, rooms);
         gain += move * (slope - 0.5 * move * curvature);
@@ -293,7 +293,7 @@ Ended pairs(Set<T, T>& set, double tol, int64_t max_steps) {
         v[j] = moved(v[j], -move, set.lo[j], set.hi[j]);
         set.note_rooms(i);
         set.note_rooms(j);
-        slopes = slopes_of<T, SIDES, true>(set, move, line, set.line(j));
+        slopes = slopes_of<T, SIDES, true>(set, move, row, set.kernel_row(j));
     }
     return {step, gain, slopes.up.top + slopes.down.top};
 }
@@ -301,7 +301,7 @@ Ended pairs(Set<T, T>& set, double tol, int64_t max_steps) {
 // The k whose going with v_i to the best point of both adds most to the gain of a step in v_i; none if none adds.
 // Gains are up to a common factor.
 template <class T>
-inline int64_t second(const Set<T, double>& set, const T* line, double own, double slope) {
+inline int64_t second(const Set<T, double>& set, const T* row, double own, double slope) {
     Greatest gains(0.0);
     const double *g = set.g, *rise = set.rise, *drop = set.drop, *diagonal = set.diagonal;
     const double offset = set.offset;
@@ -309,7 +309,7 @@ inline int64_t second(const Set<T, double>& set, const T* line, double own, doub
     const Vec<double> zero = {}, tiny = splat<double>(TINY * own);
     set.sweep(
         [&](int64_t k, int v, IntVec<double> now) {
-            const Vec<double> cross = load_wide(line + k) + offset, value = load<double>(g + k), along = slope * cross;
+            const Vec<double> cross = load_wide(row + k) + offset, value = load<double>(g + k), along = slope * cross;
             const Vec<double> up = (value + load<double>(rise + k)) * own - along;
             const Vec<double> down = (value - load<double>(drop + k)) * own - along;
             const Vec<double> part = maximum<double>(up, zero) + minimum<double>(down, zero);
@@ -317,7 +317,7 @@ inline int64_t second(const Set<T, double>& set, const T* line, double own, doub
             gains.meet(v, part * part, maximum<double>(det, tiny), now);
         },
         [&](int64_t k) {
-            const double cross = double(line[k]) + offset, along = slope * cross;
+            const double cross = double(row[k]) + offset, along = slope * cross;
             const double up = (g[k] + rise[k]) * own - along, down = (g[k] - drop[k]) * own - along;
             const double part = most(up, 0.0) + least(down, 0.0);
             last.meet(part * part, most(own * diagonal[k] - cross * cross, TINY * own), k);
@@ -364,17 +364,17 @@ Ended box(Set<T, double>& set, double tol, int64_t max_steps) {
         if (most(slopes.up.top, 0.0) + most(slopes.down.top, 0.0) <= tol) break;
         const bool up = slopes.up.top >= slopes.down.top;
         const int64_t i = up ? slopes.up.k : slopes.down.k;
-        if (!set.has_line(i)) break;
-        const T* line = set.line(i);
+        if (!set.has_kernel_row(i)) break;
+        const T* row = set.kernel_row(i);
         const double own = most(set.diagonal[i], TINY);
         const Side first = {up ? g[i] + set.rise[i] : g[i] - set.drop[i], own,
                             up ? up_room(v[i], set.hi[i]) : down_room(v[i], set.lo[i]), up};
-        int64_t j = second(set, line, own, first.slope);
+        int64_t j = second(set, row, own, first.slope);
         double move = least(fabs(first.slope) / own, first.room) * (up ? 1.0 : -1.0), other = 0.0;
-        if (!set.has_line(j) || j == i) {
+        if (!set.has_kernel_row(j) || j == i) {
             j = i;
         } else {
-            const double cross = double(line[j]) + set.offset;
+            const double cross = double(row[j]) + set.offset;
             const double det = most(own * set.diagonal[j] - cross * cross, TINY * own);
             const bool rises = (g[j] + set.rise[j]) * own - first.slope * cross > 0.0;
             const Side partner = {rises ? g[j] + set.rise[j] : g[j] - set.drop[j], most(set.diagonal[j], TINY),
@@ -387,7 +387,7 @@ Ended box(Set<T, double>& set, double tol, int64_t max_steps) {
         v[i] = moved(v[i], move, set.lo[i], set.hi[i]);
         set.note_rooms(i);
         set.note_rooms(j);
-        slopes = descend<T, true, true>(set, move, line, other, set.line(j), set.offset * (move + other));
+        slopes = descend<T, true, true>(set, move, row, other, set.kernel_row(j), set.offset * (move + other));
     }
     return {step, gain, most(slopes.up.top, 0.0) + most(slopes.down.top, 0.0)};
 }
@@ -418,7 +418,7 @@ void solve(struct slimsvm_smo_call& call, double offset, uint8_t* workspace,
     call.middle = set.middle();
 }
 
-// Of a set of n rows, and of its own lines where they are gathered.
+// Of a set of n rows, and of its own kernel rows where they are gathered.
 template <class T>
 int64_t workspace_bytes(int64_t n, bool gathers) {
     return 3 * n * int64_t(sizeof(double)) + (gathers ? n * n * int64_t(sizeof(T)) + n : 0) + 64;
@@ -459,13 +459,13 @@ int32_t sets_of(struct slimsvm_smo_sets_call& call) {
         struct slimsvm_smo_call one = {};
         one.real_size = call.real_size;
         one.n = call.starts[s + 1] - first;
-        one.n_lines = one.width = call.width;
+        one.n_kernel_rows = one.width = call.width;
         one.balanced = call.balanced;
         one.max_steps = call.max_steps[s];
         one.n_workspace = call.n_workspace;
         one.offset = call.offset;
         one.tol = call.tol[s];
-        one.lines = call.K;
+        one.values = call.K;
         one.slots = one.places = call.rows + first;
         one.lo = call.lo + first;
         one.hi = call.hi + first;
@@ -492,9 +492,9 @@ int32_t norms_of(struct slimsvm_set_norms_call& call) {
             if (call.v[k] != 0.0) used[n_used++] = k;
         double norm = 0.0;
         for (int64_t a = 0; a < n_used; ++a) {
-            const T* line = static_cast<const T*>(call.K) + call.rows[used[a]] * call.width;
+            const T* row = static_cast<const T*>(call.K) + call.rows[used[a]] * call.width;
             double score = 0.0;
-            for (int64_t b = 0; b < n_used; ++b) score += call.v[used[b]] * double(line[call.rows[used[b]]]);
+            for (int64_t b = 0; b < n_used; ++b) score += call.v[used[b]] * double(row[call.rows[used[b]]]);
             norm += call.v[used[a]] * score;
         }
         call.norms[s] = norm;

@@ -168,12 +168,12 @@ static void test_products(void) {
 
 /* max 2 a - a^2 / 2 over 0 <= a <= bound, v = (a, -a). */
 static void test_smo(double bound, double best) {
-    const double lines[4] = {1.0, 0.5, 0.5, 1.0}, lo[2] = {0.0, -bound}, hi[2] = {bound, 0.0};
+    const double values[4] = {1.0, 0.5, 0.5, 1.0}, lo[2] = {0.0, -bound}, hi[2] = {bound, 0.0};
     const int64_t slots[2] = {0, 1};
     double g[2] = {1.0, -1.0}, v[2] = {0.0, 0.0};
     struct slimsvm_smo_call call = {0};
-    call.real_size = 8, call.n = 2, call.n_lines = 2, call.width = 2, call.balanced = 1, call.max_steps = 100;
-    call.tol = 1e-12, call.lines = lines, call.slots = slots, call.lo = lo, call.hi = hi, call.g = g, call.v = v;
+    call.real_size = 8, call.n = 2, call.n_kernel_rows = 2, call.width = 2, call.balanced = 1, call.max_steps = 100;
+    call.tol = 1e-12, call.values = values, call.slots = slots, call.lo = lo, call.hi = hi, call.g = g, call.v = v;
     CALL(smo, call);
     check(fabs(v[0] - best) < 1e-12 && fabs(v[1] + best) < 1e-12, "smo: the optimum");
     check(fabs(call.gain - (2.0 * best - 0.5 * best * best)) < 1e-12, "smo: the gain");

@@ -292,7 +292,7 @@ def test_a_call_within_a_call_leaves_the_workspace_of_the_outer_one():
     how = {"balanced": 0, "offset": 0.0, "epsilon": 0.0, "tol": 1e-3, "max_steps": 1, "places": None, "diagonal": None}
 
     def call(size):
-        core.smo(lines=K[:size, :size].copy(), slots=np.arange(size), lo=np.zeros(size), hi=np.ones(size),
+        core.smo(values=K[:size, :size].copy(), slots=np.arange(size), lo=np.zeros(size), hi=np.ones(size),
                  g=np.ones(size), v=np.zeros(size), **how)  # fmt: skip
 
     def within(frame, event, function):

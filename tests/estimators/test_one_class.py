@@ -79,7 +79,7 @@ def test_growing_active_rows_come_to_the_optimum_of_all(kept):
         as_rows(X), task.encode(X), task, slimsvm.kernels.RBF(0.5), intercept="free", tol=1e-5, random_state=0
     )
     whole = Exact().solve(problem)
-    settings = ExactSettings(first_rows=100, all_lines_share=0.0), ValueSettings(never_kept=kept)
+    settings = ExactSettings(first_rows=100, all_rows_share=0.0), ValueSettings(never_kept=kept)
     fit = Exact(64).solve(replace(problem, settings=settings))
     assert fit.history[0]["n_active"] < 1000
     assert fit.lower_bound == pytest.approx(whole.lower_bound, rel=1e-6)

@@ -132,7 +132,7 @@ def test_exact_cuts_come_to_the_same_optimum(intercept):
 
 def by_levels(first=60, kept="never", **others):
     """Settings of samples and growing active rows at sizes that a test can afford; kernel values kept or not."""
-    return ExactSettings(first_rows=first, all_lines_share=0.0, **others), keep_values(kept)
+    return ExactSettings(first_rows=first, all_rows_share=0.0, **others), keep_values(kept)
 
 
 def keep_values(kept, **others):
@@ -146,7 +146,7 @@ def keep_values(kept, **others):
 
 AXES = {
     "intercept": ["regularized", "free", "none"],
-    "kept": ["never", "lines", "blocks too"],
+    "kept": ["never", "kernel rows", "blocks too"],
     "kind": ["classes", "targets"],
     "precision": ["float64", "float32"],
 }
@@ -204,7 +204,7 @@ def test_regression_takes_few_working_sets():
 
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
-@pytest.mark.parametrize(("kind", "kept"), [("classes", "never"), ("classes", "lines"), ("targets", "never")])
+@pytest.mark.parametrize(("kind", "kept"), [("classes", "never"), ("classes", "kernel rows"), ("targets", "never")])
 def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kept, intercept):
     settings = by_levels(first=200, step_work=20_000)[0], keep_values(kept, computed_set=64)
     task, (X, y) = (Binary(), classes(1500)) if kind == "classes" else (Regression(0.1), targets(700))
@@ -221,9 +221,9 @@ def test_free_rows_become_one_working_set_whose_block_is_computed_once(kind, kep
     assert fit.history[-1]["lower_bound"] == pytest.approx(fit.lower_bound, rel=1e-8)
 
 
-def test_rows_with_dear_values_are_all_active_if_their_lines_fit():
+def test_rows_with_dear_values_are_all_active_if_their_kernel_rows_fit():
     X, y = classes(500)
-    settings = ExactSettings(first_rows=60), keep_values("lines")
+    settings = ExactSettings(first_rows=60), keep_values("kernel rows")
     problem = problem_of(X, y, precision="float64", tol=1e-3, settings=settings)
     n_active = [
         Exact(64).solve(replace(problem, memory_limit=m)).history[0]["n_active"] for m in (4_000_000, 3_999_000)
@@ -233,7 +233,7 @@ def test_rows_with_dear_values_are_all_active_if_their_lines_fit():
 
 
 @pytest.mark.parametrize("intercept", ["regularized", "free"])
-@pytest.mark.parametrize(("sparse", "kept"), [(False, "never"), (False, "lines"), (True, "blocks too")])
+@pytest.mark.parametrize(("sparse", "kept"), [(False, "never"), (False, "kernel rows"), (True, "blocks too")])
 def test_same_bits_for_any_number_of_threads_at_every_level(sparse, kept, intercept, threads_for_all):
     X, y = classes(4000, d=5)
     X = sp.csr_array(X * (np.abs(X) > 0.5)) if sparse else X
@@ -291,7 +291,7 @@ def test_the_memory_limit_bounds_the_cache_and_not_the_answer():
     tight = Exact(64).solve(replace(problem, memory_limit=limit))
     assert tight.lower_bound == pytest.approx(plenty.lower_bound, rel=1e-8)
     assert tight.counters["kernel_evals"] > plenty.counters["kernel_evals"]
-    with pytest.raises(ValueError, match="memory_limit leaves room for 1 lines of the kernel matrix of 600 rows"):
+    with pytest.raises(ValueError, match="memory_limit leaves room for 1 of 600 kernel rows"):
         Exact().solve(replace(problem, memory_limit=2 * 8 * 600))
 
 

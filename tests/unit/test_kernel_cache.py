@@ -53,19 +53,19 @@ def test_a_block_is_computed_once_for_the_same_rows(is_dear):
     kernel_rows, truth = KernelRows(RBF(0.01), X, dtype=np.float64), naive.kernel_matrix(RBF(0.01), X, X)
     everything = np.arange(60)
     cache = KernelValues(kernel_rows, 1 << 20, everything)
-    assert cache.keeps_lines == is_dear
+    assert cache.caches_rows == is_dear
     evaluations = []
     for places in (everything, everything[:20], everything[:20], everything[10:30], everything, everything[10:30]):
         block = cache.block(places)
         if block.growing is not None:
             block.growing.make(places)
         columns = np.arange(len(places)) if block.places is None else block.places
-        found = block.lines[block.slots][:, columns]
+        found = block.values[block.slots][:, columns]
         np.testing.assert_allclose(found, truth[np.ix_(places, places)], rtol=1e-12)
         evaluations.append(kernel_rows.counter.n)
     assert evaluations[0] + 400 == evaluations[1] == evaluations[2] < evaluations[3]
     cache.keep(everything[5:])
-    np.testing.assert_allclose(cache.block(everything[5:25]).lines, truth[10:30, 10:30], rtol=1e-12)
+    np.testing.assert_allclose(cache.block(everything[5:25]).values, truth[10:30, 10:30], rtol=1e-12)
     assert kernel_rows.counter.n == evaluations[-1]
 
 
@@ -78,5 +78,5 @@ def test_all_rows_as_one_set_are_those_that_are_active_now(is_dear):
     for change in changes:
         change()
         block = cache.block(np.arange(len(cache.active)))
-        found = block.lines[block.slots][:, : len(cache.active)]
+        found = block.values[block.slots][:, : len(cache.active)]
         np.testing.assert_allclose(found, truth[np.ix_(cache.active, cache.active)], rtol=1e-12)

@@ -45,8 +45,9 @@ def distances(K, starts, rows, is_in_span, softness, **options):
     """The core's, and whether each set has any."""
     found, is_solved = np.full(len(rows), np.nan), np.zeros(len(starts) - 1, bool)
     core.span_distances(
-        K=K, starts=starts, lines=rows, places=rows, is_in_span=is_in_span, softness=np.full(len(is_solved), softness),
-        diagonal=K.diagonal()[rows] + options["offset"], squares=found, is_solved=is_solved, **options,
+        K=K, starts=starts, kernel_rows=rows, places=rows, is_in_span=is_in_span,
+        softness=np.full(len(is_solved), softness), diagonal=K.diagonal()[rows] + options["offset"],
+        squares=found, is_solved=is_solved, **options,
     )  # fmt: skip
     return found, is_solved
 

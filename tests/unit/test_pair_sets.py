@@ -39,7 +39,7 @@ def test_sets_are_solved_as_each_alone_is(sets, balanced, offset):
     for k in range(2):
         part = slice(sets["starts"][k], sets["starts"][k + 1])
         made, gain, violation, middle = core.smo(
-            lines=sets["K"], slots=sets["rows"][part], places=sets["rows"][part], diagonal=None,
+            values=sets["K"], slots=sets["rows"][part], places=sets["rows"][part], diagonal=None,
             g=alone["g"][part], v=alone["v"][part], lo=sets["lo"][part], hi=sets["hi"][part], balanced=balanced,
             offset=offset, epsilon=0.0, tol=tol[k], max_steps=max_steps[k],
         )  # fmt: skip
@@ -61,7 +61,7 @@ def test_steps_end_with_the_first_violation_within_the_tolerance(sets, balanced,
         """Steps made, and the violation that is left: as the core has it, and by its definition."""
         g, v = sets["g"][part].copy(), np.zeros(len(rows))
         made, _, told, _ = core.smo(
-            lines=sets["K"], slots=rows, places=rows, diagonal=None, g=g, v=v, lo=lo, hi=hi, balanced=balanced,
+            values=sets["K"], slots=rows, places=rows, diagonal=None, g=g, v=v, lo=lo, hi=hi, balanced=balanced,
             offset=offset, epsilon=0.0, tol=tol, max_steps=max_steps,
         )  # fmt: skip
         slopes = sets["g"][part] - K @ v

@@ -44,7 +44,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.active_rows import ActiveRows, ActiveSettings
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import InteriorSwitch
-from slimsvm.parts.dual_ascent.kernel_values import KernelValues, ValueSettings, keeps_lines
+from slimsvm.parts.dual_ascent.kernel_values import KernelValues, ValueSettings, caches_rows
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates, TargetsRun
 from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
 from slimsvm.parts.dual_ascent.smo import NewtonSteps, SetSettings
@@ -72,7 +72,7 @@ class ExactSettings:
     first_rows: int = 4096
     first_share: float = 1 / 8
     # All rows are active at first if their kernel rows take no more than this share of the cache.
-    all_lines_share: float = 1.0
+    all_rows_share: float = 1.0
     # The active rows are solved for to this share of all rows' violation, and to this one if they are one working set.
     level_share: float = 0.3
     one_set_share: float = 0.1
@@ -122,9 +122,9 @@ class ExactRun(Run):
             self.begin(self.outermost())
         memory = int(own.cache_share * problem.memory_limit)
         is_begun = state is not None or self.dual.total > 0 or self.dual.mass > 0
-        first = self.first_rows(memory, keeps_lines(self.kernel_rows, of_values), is_begun)
+        first = self.first_rows(memory, caches_rows(self.kernel_rows, of_values), is_begun)
         self.cache = KernelValues(self.kernel_rows, memory, first, problem.kept, self.kept.room, of_values)
-        self.has_all_lines = self.cache.keeps_lines and self.cache.n_slots == n
+        self.caches_all_rows = self.cache.caches_rows and self.cache.n_slots == n
         newton = NewtonSteps(int(own.newton_share * problem.memory_limit))
         in_sets = problem.settings_of(ActiveSettings), problem.settings_of(SetSettings)
         self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, newton, working_set_size, *in_sets)
@@ -133,8 +133,7 @@ class ExactRun(Run):
         self.interior = InteriorSwitch(self.dual, own.newton_share * problem.memory_limit)
         if self.active.largest < min(2, n):
             raise ValueError(
-                f"memory_limit leaves room for {self.active.largest} lines of the kernel matrix of {n} rows; it takes "
-                "at least 2"
+                f"memory_limit leaves room for {self.active.largest} of {n} kernel rows; it takes at least 2"
             )
         self.goal = self.tol.tol
         self.active.collect(self.v, self.g)
@@ -187,7 +186,7 @@ class ExactRun(Run):
         v = self.dual.outermost(-likeness)
         return self.dual.feasible(v) if self.dual.total else v
 
-    def first_rows(self, memory: int, keeps_lines: bool, is_begun: bool) -> Array:
+    def first_rows(self, memory: int, caches_rows: bool, is_begun: bool) -> Array:
         """Return the first active rows: all, a sample, or, from a dual point, those that violate or are not at bounds.
 
         All rows are active if they are few, or if the cache holds the kernel rows of all: checking others would compute
@@ -195,7 +194,7 @@ class ExactRun(Run):
         """
         n, itemsize, own = self.kernel_rows.n_rows, self.kernel_rows.dtype.itemsize, self.settings
         size = max(own.first_rows, int(own.first_share * n))
-        if n <= 2 * own.first_rows or (keeps_lines and n * n * itemsize <= own.all_lines_share * memory):
+        if n <= 2 * own.first_rows or (caches_rows and n * n * itemsize <= own.all_rows_share * memory):
             return np.arange(n)
         if not is_begun:
             return self.sample(size)
@@ -280,7 +279,7 @@ class ExactRun(Run):
             added = np.sort(added[np.argpartition(-violation[added], most)[:most]])
         kept = np.flatnonzero(violation[active] >= -max(own.keep_share * self.drift, self.goal))
         # With all kernel rows in the cache no row is shrunk: checking it again would compute its values again.
-        if len(kept) <= (1 - own.worth_dropping) * len(active) and not self.has_all_lines:
+        if len(kept) <= (1 - own.worth_dropping) * len(active) and not self.caches_all_rows:
             self.cache.keep(kept)
         self.cache.extend(added)
         self.active.collect(self.v, self.g)

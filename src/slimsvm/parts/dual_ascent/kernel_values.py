@@ -1,7 +1,7 @@
 """The kernel values that decomposition needs over its active rows: blocks, and changes of Kv.
 
 A kernel value costs a constant plus a cost per feature of a dense row; with some 50 features, reading a cached one
-costs about as much. So `KernelValues` caches kernel rows (rows of K, called lines by the core) if values cost more than
+costs about as much. So `KernelValues` caches kernel rows (rows of K) if values cost more than
 that, otherwise only while all active rows are one working set. `KernelCache` holds them; `KernelTable` holds all values
 between the few rows of an online solver, which come and go.
 """
@@ -74,7 +74,7 @@ USUAL = ValueSettings()
 ADDED, COPIED = 2000, 500
 
 
-def keeps_lines(kernel_rows: KernelRows, settings: ValueSettings) -> bool:
+def caches_rows(kernel_rows: KernelRows, settings: ValueSettings) -> bool:
     """Return whether kernel values cost enough to be cached."""
     return numbers_per_value(kernel_rows) > settings.never_kept
 
@@ -126,7 +126,7 @@ class KernelCache:
         self.kernel_rows, self.settings, self.grows = kernel_rows, settings, grows
         self.memory_limit, self.room = memory_limit, room
         # Values that cost little are computed in place, which is faster than copying them.
-        self._puts_rows = kernel_rows.is_kept and keeps_lines(kernel_rows, settings)
+        self._puts_rows = kernel_rows.is_kept and caches_rows(kernel_rows, settings)
         self._restart(active)
 
     def _restart(self, active: Array) -> None:
@@ -166,7 +166,7 @@ class KernelCache:
         used = np.flatnonzero(self._valid)
         values, valid = self.values, self._valid[used]
         core.keep_columns(
-            lines=values,
+            values=values,
             slots=used,
             valid=valid,
             keep=places,
@@ -229,11 +229,11 @@ class KernelCache:
             columns = self.active[first : min(hi, first + step)]
             block = self._buffer[: len(columns) * k].reshape(len(columns), k)
             self.kernel_rows.block(points, rows=columns, out=block)
-            core.put_lines(
+            core.put_kernel_rows(
                 block=block,
                 slots=slots,
                 first=first,
-                lines=values,
+                values=values,
                 n_threads=self.kernel_rows.n_jobs,
                 microseconds=block.size / COPIED,
             )
@@ -323,7 +323,7 @@ class KernelValues:
 
     Attributes
     ----------
-    keeps_lines : bool
+    caches_rows : bool
         Whether changes of g come from kernel rows.
     cache : KernelCache or None
         None: nothing is cached.
@@ -349,11 +349,11 @@ class KernelValues:
         n, itemsize = kernel_rows.n_rows, kernel_rows.dtype.itemsize
         has_room = kept is not None and n * n * itemsize * kept.n_parts <= memory_limit
         self.kept = kept if has_room and len(active) == n else None
-        self.keeps_lines = keeps_lines(kernel_rows, settings)
+        self.caches_rows = caches_rows(kernel_rows, settings)
         self.cache: KernelCache | None = None
         self._growing: GrowingCache | None = None  # the cache of all active rows if there is no other
         self._latest: tuple[Array, Array] | None = None  # the last working set, and its block if it was computed
-        if not self.keeps_lines:
+        if not self.caches_rows:
             self.n_slots, self.whole_size = isqrt(memory_limit // itemsize), settings.whole_set
             return
         if self.kept is not None:
@@ -369,14 +369,14 @@ class KernelValues:
     def best_size(self) -> int:
         """Return a sixth of the active rows within limits, or fewer if blocks are gathered from kernel rows."""
         own = self.settings
-        if not self.keeps_lines:
+        if not self.caches_rows:
             return min(own.largest_set, max(own.computed_set, len(self.active) // 6))
         return own.computed_set if self._computes_blocks else own.gathered_set
 
     @property
     def _computes_blocks(self) -> bool:
         """Whether blocks are computed rather than gathered from kernel rows."""
-        return not self.keeps_lines or numbers_per_value(self.kernel_rows) <= self.settings.never_gathered
+        return not self.caches_rows or numbers_per_value(self.kernel_rows) <= self.settings.never_gathered
 
     def extend(self, rows: Array) -> None:
         """Let rows be active too, after those there are."""
@@ -417,7 +417,7 @@ class KernelValues:
         """Return the values among a working set, computed again unless it is the last one."""
         if self._latest is None or not np.array_equal(rows, self._latest[0]):
             self._growing, out = None, None
-            if not self.keeps_lines:  # these have the memory
+            if not self.caches_rows:  # these have the memory
                 out = self.room.array((len(rows), len(rows)), self.kernel_rows.dtype)
             self._latest = rows, self.kernel_rows.block(self.kernel_rows.points(rows), rows=rows, out=out)
         return self._latest[1]
@@ -427,8 +427,8 @@ class KernelValues:
         assert self.cache is not None
         slots, values = self.cache.of(self.active[places]), self.cache.values
         found = np.empty((len(places), len(places)), values.dtype)
-        core.gather_lines(
-            lines=values,
+        core.gather_kernel_rows(
+            values=values,
             slots=slots,
             places=places,
             out=found,
@@ -445,8 +445,8 @@ class KernelValues:
         else:
             for part in in_pieces(len(places), self.n_slots):
                 slots, values = self.cache.of(self.active[places[part]]), self.cache.values
-                core.subtract_lines(
-                    lines=values,
+                core.subtract_kernel_rows(
+                    values=values,
                     slots=slots,
                     change=change[part].astype(values.dtype),
                     g=g,

@@ -98,7 +98,7 @@ class Values:
             for first, last in pairwise(starts):
                 part = slice(first, last)
                 K, at = self.block(rows[part], rows[part][in_span[part]]), np.cumsum(in_span[part]) - 1
-                arrays = {"K": K, "lines": np.arange(len(K)), "places": np.maximum(at, 0)}
+                arrays = {"K": K, "kernel_rows": np.arange(len(K)), "places": np.maximum(at, 0)}
                 arrays["diagonal"] = self.kernel_rows.diag(rows[part]) + self.added
                 self.distances(in_span[part], np.array([0, len(K)]), softness, found[part], **arrays)
             return found
@@ -107,7 +107,7 @@ class Values:
             most = work[first] + self.own.work_of_call
             last = int(np.searchsorted(work, most, side="right"))
             part = slice(starts[first], starts[last])
-            arrays = {"K": self.K, "lines": places[part], "places": places[part]}
+            arrays = {"K": self.K, "kernel_rows": places[part], "places": places[part]}
             arrays["diagonal"] = self.diagonal[places[part]]
             self.distances(in_span[part], starts[first : last + 1] - starts[first], softness, found[part], **arrays)
             first = last

@@ -91,7 +91,7 @@ class KernelBlock(NamedTuple):
 
     Parameters
     ----------
-    lines : ndarray of shape (n_lines, width)
+    values : ndarray of shape (n_kernel_rows, width)
         Kernel rows.
     slots : int64 ndarray
         Which of them belongs to each row of the set.
@@ -103,7 +103,7 @@ class KernelBlock(NamedTuple):
         Computes kernel rows of rows whose slots are -1; None: all are computed.
     """
 
-    lines: Array
+    values: Array
     slots: Array
     places: Array | None = None
     diagonal: Array | None = None
@@ -201,7 +201,7 @@ def _movable(
 
 def _values(block: KernelBlock) -> dict[str, Any]:
     """Return the arguments that `core.smo` takes from a block."""
-    return {"lines": block.lines, "slots": block.slots, "places": block.places, "diagonal": block.diagonal}
+    return {"values": block.values, "slots": block.slots, "places": block.places, "diagonal": block.diagonal}
 
 
 def _steps_among(
@@ -209,7 +209,7 @@ def _steps_among(
 ) -> tuple[int, float]:
     """Take steps among few rows and update g of all; return the number of steps and how much D rose."""
     part = KernelBlock(
-        block.lines,
+        block.values,
         block.slots[few],
         few if block.places is None else block.places[few],
         None if block.diagonal is None else block.diagonal[few],
@@ -264,7 +264,7 @@ BYTES = 12
 # A Newton step may change sums that are kept by this share of Σ |v|.
 SAME = 1e-12
 # Kernel rows that are converted to float64 together.
-LINES = 256
+CONVERTED = 256
 
 
 class NewtonSteps:
@@ -362,9 +362,9 @@ def _free_values(block: KernelBlock, free: Array, offset: float) -> Array:
     """Return K_FF in float64, with a constant added to the diagonal."""
     columns = free if block.places is None else block.places[free]
     K = np.empty((len(free), len(free)))
-    for line, slot in zip(K, block.slots[free], strict=True):
-        line[:] = block.lines[slot][columns]
-    ridge = RIDGE * np.finfo(block.lines.dtype).eps * np.sqrt(len(free)) * float(np.diagonal(K).mean())
+    for row, slot in zip(K, block.slots[free], strict=True):
+        row[:] = block.values[slot][columns]
+    ridge = RIDGE * np.finfo(block.values.dtype).eps * np.sqrt(len(free)) * float(np.diagonal(K).mean())
     K += offset
     K[np.diag_indices(len(free))] += ridge
     return K
@@ -443,8 +443,8 @@ def _change_by_bounds(K: Array, slope: Array, least: Array, most: Array, border:
 def products(block: KernelBlock, free: Array, change: Array) -> Array:
     """Return K change for all rows of the set, summed in float64."""
     n, total = len(block.slots), np.zeros(len(block.slots))
-    for at in range(0, len(free), LINES):
-        lines = block.lines[block.slots[free[at : at + LINES]]]
-        lines = lines[:, :n] if block.places is None else lines[:, block.places]
-        total += change[at : at + LINES] @ lines.astype(np.float64)
+    for at in range(0, len(free), CONVERTED):
+        rows = block.values[block.slots[free[at : at + CONVERTED]]]
+        rows = rows[:, :n] if block.places is None else rows[:, block.places]
+        total += change[at : at + CONVERTED] @ rows.astype(np.float64)
     return total

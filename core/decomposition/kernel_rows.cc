@@ -8,26 +8,26 @@ namespace slimsvm::SLIMSVM_ISA {
 namespace {
 
 // The fewest kernel rows that one thread fills, and the fewest columns that it adds up.
-constexpr int64_t LINES_PER_TILE = 16, COLUMNS_PER_TILE = 1024;
-// The columns put into a kernel row together: those of LINES_PER_TILE kernel rows stay in the nearest cache.
+constexpr int64_t ROWS_PER_TILE = 16, COLUMNS_PER_TILE = 1024;
+// The columns put into a kernel row together: those of ROWS_PER_TILE kernel rows stay in the nearest cache.
 constexpr int64_t COLUMNS_AT_ONCE = 16;
 // The kernel rows that are added up in their own type before float64 takes the sum.
 constexpr int64_t GROUP = 16;
 
 template <class T>
-int32_t put_lines_of(struct slimsvm_put_lines_call& call) {
+int32_t put_kernel_rows_of(struct slimsvm_put_kernel_rows_call& call) {
     if (call.first < 0 || call.first > call.width - call.n) return SLIMSVM_BAD_ARGUMENT;
     const T* block = static_cast<const T*>(call.block);
-    T* lines = static_cast<T*>(call.lines);
+    T* values = static_cast<T*>(call.values);
     Team team(call.n_threads, call.microseconds);
-    share(team, divide_up(call.k, LINES_PER_TILE), [&](int64_t lo, int64_t hi, int64_t) {
-        for (int64_t start = lo * LINES_PER_TILE; start < least(call.k, hi * LINES_PER_TILE); start += LINES_PER_TILE) {
-            const int64_t end = least(call.k, start + LINES_PER_TILE);
+    share(team, divide_up(call.k, ROWS_PER_TILE), [&](int64_t lo, int64_t hi, int64_t) {
+        for (int64_t start = lo * ROWS_PER_TILE; start < least(call.k, hi * ROWS_PER_TILE); start += ROWS_PER_TILE) {
+            const int64_t end = least(call.k, start + ROWS_PER_TILE);
             for (int64_t from = 0; from < call.n; from += COLUMNS_AT_ONCE)
                 for (int64_t a = start; a < end; ++a) {
-                    T* line = lines + call.slots[a] * call.width + call.first;
+                    T* row = values + call.slots[a] * call.width + call.first;
                     for (int64_t r = from; r < least(call.n, from + COLUMNS_AT_ONCE); ++r)
-                        line[r] = block[r * call.k + a];
+                        row[r] = block[r * call.k + a];
                 }
         }
     });
@@ -35,14 +35,14 @@ int32_t put_lines_of(struct slimsvm_put_lines_call& call) {
 }
 
 template <class T>
-int32_t gather_lines_of(struct slimsvm_gather_lines_call& call) {
-    const T* lines = static_cast<const T*>(call.lines);
+int32_t gather_kernel_rows_of(struct slimsvm_gather_kernel_rows_call& call) {
+    const T* values = static_cast<const T*>(call.values);
     T* out = static_cast<T*>(call.out);
     Team team(call.n_threads, call.microseconds);
     share(team, call.k, [&](int64_t lo, int64_t hi, int64_t) {
         for (int64_t a = lo; a < hi; ++a) {
-            const T* line = lines + call.slots[a] * call.width;
-            for (int64_t b = 0; b < call.n; ++b) out[a * call.n + b] = line[call.places[b]];
+            const T* row = values + call.slots[a] * call.width;
+            for (int64_t b = 0; b < call.n; ++b) out[a * call.n + b] = row[call.places[b]];
         }
     });
     return SLIMSVM_OK;
@@ -50,16 +50,16 @@ int32_t gather_lines_of(struct slimsvm_gather_lines_call& call) {
 
 // Subtracts the columns from..end of a group of kernel rows, `WIDTH` vectors together; returns the first column left.
 template <class T, int WIDTH>
-SLIMSVM_INLINE int64_t subtract_columns(const struct slimsvm_subtract_lines_call& call, int64_t group, int64_t from,
-                                        int64_t end) {
+SLIMSVM_INLINE int64_t subtract_columns(const struct slimsvm_subtract_kernel_rows_call& call, int64_t group,
+                                        int64_t from, int64_t end) {
     constexpr int64_t step = WIDTH * LANES<T>;
-    const T *lines = static_cast<const T*>(call.lines), *change = static_cast<const T*>(call.change);
+    const T *values = static_cast<const T*>(call.values), *change = static_cast<const T*>(call.change);
     int64_t i = from;
     for (; i + step <= end; i += step) {
         Vec<T> sums[WIDTH] = {};
         for (int64_t a = group; a < least(call.k, group + GROUP); ++a) {
-            const T* line = lines + call.slots[a] * call.width + i;
-            SLIMSVM_EACH (v, WIDTH) sums[v] += change[a] * load<T>(line + v * LANES<T>);
+            const T* row = values + call.slots[a] * call.width + i;
+            SLIMSVM_EACH (v, WIDTH) sums[v] += change[a] * load<T>(row + v * LANES<T>);
         }
         T total[step];
         SLIMSVM_EACH (v, WIDTH) store<T>(total + v * LANES<T>, sums[v]);
@@ -71,22 +71,22 @@ SLIMSVM_INLINE int64_t subtract_columns(const struct slimsvm_subtract_lines_call
 
 // Subtracts a tile of columns from one group of kernel rows after another: each kernel row is read on for a while.
 template <class T>
-void subtract_tile(const struct slimsvm_subtract_lines_call& call, int64_t start, int64_t end) {
-    const T *lines = static_cast<const T*>(call.lines), *change = static_cast<const T*>(call.change);
+void subtract_tile(const struct slimsvm_subtract_kernel_rows_call& call, int64_t start, int64_t end) {
+    const T *values = static_cast<const T*>(call.values), *change = static_cast<const T*>(call.change);
     for (int64_t group = 0; group < call.k; group += GROUP) {
         int64_t i = subtract_columns<T, 4>(call, group, start, end);
         i = subtract_columns<T, 1>(call, group, i, end);
         for (; i < end; ++i) {
             T sum = T(0);
             for (int64_t a = group; a < least(call.k, group + GROUP); ++a)
-                sum += change[a] * lines[call.slots[a] * call.width + i];
+                sum += change[a] * values[call.slots[a] * call.width + i];
             call.g[i] -= double(sum);
         }
     }
 }
 
 template <class T>
-int32_t subtract_lines_of(struct slimsvm_subtract_lines_call& call) {
+int32_t subtract_kernel_rows_of(struct slimsvm_subtract_kernel_rows_call& call) {
     if (call.n > call.width) return SLIMSVM_BAD_ARGUMENT;
     Team team(call.n_threads, call.microseconds);
     share(team, divide_up(call.n, COLUMNS_PER_TILE), [&](int64_t lo, int64_t hi, int64_t) {
@@ -98,14 +98,14 @@ int32_t subtract_lines_of(struct slimsvm_subtract_lines_call& call) {
 
 template <class T>
 int32_t keep_columns_of(struct slimsvm_keep_columns_call& call) {
-    T* lines = static_cast<T*>(call.lines);
+    T* values = static_cast<T*>(call.values);
     for (int64_t b = 1; b < call.n; ++b)
         if (call.keep[b] <= call.keep[b - 1]) return SLIMSVM_BAD_ARGUMENT;
     Team team(call.n_threads, call.microseconds);
     share(team, call.k, [&](int64_t lo, int64_t hi, int64_t) {
         for (int64_t a = lo; a < hi; ++a) {
-            T* line = lines + call.slots[a] * call.width;
-            for (int64_t b = 0; b < call.n && call.keep[b] < call.valid[a]; ++b) line[b] = line[call.keep[b]];
+            T* row = values + call.slots[a] * call.width;
+            for (int64_t b = 0; b < call.n && call.keep[b] < call.valid[a]; ++b) row[b] = row[call.keep[b]];
         }
     });
     return SLIMSVM_OK;
@@ -113,16 +113,16 @@ int32_t keep_columns_of(struct slimsvm_keep_columns_call& call) {
 
 }  // namespace
 
-int32_t put_lines(struct slimsvm_put_lines_call* call) {
-    return call->real_size == 4 ? put_lines_of<float>(*call) : put_lines_of<double>(*call);
+int32_t put_kernel_rows(struct slimsvm_put_kernel_rows_call* call) {
+    return call->real_size == 4 ? put_kernel_rows_of<float>(*call) : put_kernel_rows_of<double>(*call);
 }
 
-int32_t gather_lines(struct slimsvm_gather_lines_call* call) {
-    return call->real_size == 4 ? gather_lines_of<float>(*call) : gather_lines_of<double>(*call);
+int32_t gather_kernel_rows(struct slimsvm_gather_kernel_rows_call* call) {
+    return call->real_size == 4 ? gather_kernel_rows_of<float>(*call) : gather_kernel_rows_of<double>(*call);
 }
 
-int32_t subtract_lines(struct slimsvm_subtract_lines_call* call) {
-    return call->real_size == 4 ? subtract_lines_of<float>(*call) : subtract_lines_of<double>(*call);
+int32_t subtract_kernel_rows(struct slimsvm_subtract_kernel_rows_call* call) {
+    return call->real_size == 4 ? subtract_kernel_rows_of<float>(*call) : subtract_kernel_rows_of<double>(*call);
 }
 
 int32_t keep_columns(struct slimsvm_keep_columns_call* call) {

@@ -1,4 +1,4 @@
-"""Working sets whose lines of the kernel matrix are made when they are needed."""
+"""Working sets whose kernel rows are made when they are needed."""
 
 from dataclasses import replace
 
@@ -21,69 +21,69 @@ def rows_of(n=60, d=3, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-def lines_of(X, rows=None, dtype=np.float64, few_rows=0, **settings):
+def growing_rows(X, rows=None, dtype=np.float64, few_rows=0, **settings):
     kernel_rows, rows = KernelRows(RBF(0.3), X, dtype=dtype), np.arange(len(X)) if rows is None else rows
     own = ValueSettings(cache=CacheSettings(few_rows=few_rows, **settings))
     return GrowingCache(KernelCache(kernel_rows, 1 << 20, rows, Room(), own, grows=False)), kernel_rows
 
 
-def test_lines_are_kernel_values_and_are_made_once():
+def test_they_are_kernel_values_and_are_made_once():
     X, rows = rows_of(), np.random.default_rng(1).permutation(60)[:40]
-    lines, kernel_rows = lines_of(X, rows)
+    growing, kernel_rows = growing_rows(X, rows)
     truth = naive.kernel_matrix(RBF(0.3), X[rows], X[rows])
-    np.testing.assert_allclose(lines.diagonal, np.diagonal(truth))
+    np.testing.assert_allclose(growing.diagonal, np.diagonal(truth))
     for places in ([3, 1, 7], [7, 30, 3], [1]):
-        lines.make(np.array(places))
+        growing.make(np.array(places))
     assert kernel_rows.counter.n == 4 * 40
-    made = np.flatnonzero(lines.slots >= 0)
+    made = np.flatnonzero(growing.slots >= 0)
     np.testing.assert_array_equal(made, [1, 3, 7, 30])
-    np.testing.assert_allclose(lines.values[lines.slots[made]], truth[made])
+    np.testing.assert_allclose(growing.values[growing.slots[made]], truth[made])
 
 
-def test_of_few_rows_all_lines_are_made_at_once():
+def test_of_few_rows_all_kernel_rows_are_made_at_once():
     X = rows_of()
-    lines, kernel_rows = lines_of(X, few_rows=60)
+    growing, kernel_rows = growing_rows(X, few_rows=60)
     assert kernel_rows.counter.n == 60 * 60
-    assert lines.diagonal is None
-    np.testing.assert_allclose(lines.values[lines.slots], naive.kernel_matrix(RBF(0.3), X, X))
+    assert growing.diagonal is None
+    np.testing.assert_allclose(growing.values[growing.slots], naive.kernel_matrix(RBF(0.3), X, X))
 
 
-def test_rows_that_violate_most_get_lines():
-    lines, _ = lines_of(rows_of(), least=6)
+def test_rows_that_violate_most_get_kernel_rows():
+    growing, _ = growing_rows(rows_of(), least=6)
     up, down = np.linspace(-1.0, 1.0, 60), np.linspace(-0.9, 1.1, 60)
-    assert lines.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
-    np.testing.assert_array_equal(np.flatnonzero(lines.slots >= 0), [0, 1, 2, 57, 58, 59])
-    assert lines.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
-    assert lines.n_computed == 12
+    assert growing.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
+    np.testing.assert_array_equal(np.flatnonzero(growing.slots >= 0), [0, 1, 2, 57, 58, 59])
+    assert growing.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
+    assert growing.n_computed == 12
     up[:], down[:] = -0.1, 0.1
     up[30], down[40] = 1.0, -1.0
-    assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 2
-    assert lines.n_computed == 14  # none for rows that are far from violating as much
-    assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
-    assert not lines.is_whole
-    lines.make(np.arange(60))
-    assert lines.is_whole
-    assert lines.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
+    assert growing.make_worst(Slopes(up, down, 1.0, -1.0)) == 2
+    assert growing.n_computed == 14  # none for rows that are far from violating as much
+    assert growing.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
+    assert not growing.is_whole
+    growing.make(np.arange(60))
+    assert growing.is_whole
+    assert growing.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("balanced", [True, False])
-def test_rows_without_lines_stay_as_they_are(balanced, dtype):
+def test_rows_without_kernel_rows_stay_as_they_are(balanced, dtype):
     """The same as if they had no room, but that g follows."""
     rng, X = np.random.default_rng(0), rows_of(50)
     K, t = naive.kernel_matrix(RBF(0.3), X, X), np.where(rng.random(50) > 0.5, 1.0, -1.0)
     fixed, slots = rng.random(50) < 0.5, np.arange(50)
     slots[fixed] = -1
     found = []
-    for lo, hi, of_line in (
+    for lo, hi, slots_of_set in (
         (np.minimum(t, 0.0), np.maximum(t, 0.0), slots),
         (np.where(fixed, 0.0, np.minimum(t, 0.0)), np.where(fixed, 0.0, np.maximum(t, 0.0)), np.arange(50)),
     ):
         g, v = t.copy(), np.zeros(50)
-        lines = K.astype(dtype)
-        diagonal = np.diagonal(lines).copy()
-        lines[of_line < 0] = np.nan
-        block = KernelBlock(lines, of_line, diagonal=diagonal)
+        values = K.astype(dtype)
+        diagonal = np.diagonal(values).copy()
+        values[slots_of_set < 0] = np.nan
+        block = KernelBlock(values, slots_of_set, diagonal=diagonal)
         solved = solve_set(block, g, v, (lo, hi), balanced=balanced, tol=1e-6, max_steps=10_000)
         assert solved.violation <= 1e-6
         assert not v[fixed].any()
@@ -99,7 +99,7 @@ def test_a_line_that_is_not_there_needs_the_diagonal():
         solve_set(block, np.ones(3), np.zeros(3), (np.zeros(3), np.ones(3)), balanced=False, tol=1e-3, max_steps=9)
 
 
-def test_a_set_whose_lines_do_not_grow_is_left():
+def test_a_set_whose_kernel_rows_do_not_grow_is_left():
     class Nothing:
         def make(self, rows):
             pass
@@ -120,7 +120,7 @@ def test_a_set_whose_lines_do_not_grow_is_left():
 
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
 @pytest.mark.parametrize("kind", ["classes", "targets"])
-def test_few_rows_are_one_working_set_with_few_lines(kind, intercept):
+def test_few_rows_are_one_working_set_with_few_kernel_rows(kind, intercept):
     rng, X = np.random.default_rng(0), rows_of(2500, 2)
     y = np.where(X[:, 0] + 0.1 * rng.normal(size=2500) > 0, 1, -1) if kind == "classes" else np.sin(2 * X[:, 0])
     task = Binary() if kind == "classes" else Regression(0.1)
@@ -138,11 +138,11 @@ def test_few_rows_are_one_working_set_with_few_lines(kind, intercept):
 
 
 @pytest.mark.parametrize("balanced", [0, 1])
-def test_a_row_without_a_line_is_left_however_steep_it_is(balanced):
+def test_a_row_without_a_kernel_row_is_left_however_steep_it_is(balanced):
     v, g = np.zeros(2), np.array([0.0, 1e200])
     how = {"balanced": balanced, "offset": 0.0, "epsilon": 0.0, "tol": 1e-3, "max_steps": 5, "places": None}
     steps, gain, _, _ = core.smo(
-        lines=np.ones((1, 2)), slots=np.array([0, -1]), diagonal=np.ones(2), lo=np.zeros(2) - balanced, hi=np.ones(2),
+        values=np.ones((1, 2)), slots=np.array([0, -1]), diagonal=np.ones(2), lo=np.zeros(2) - balanced, hi=np.ones(2),
         g=g, v=v, **how
     )  # fmt: skip
     assert (steps, gain, v.tolist()) == (0, 0.0, [0.0, 0.0])
