@@ -14,7 +14,7 @@ from slimsvm.deploy.onnx_graph import OPSET, Graph, add_prediction, check_rows
 from slimsvm.deploy.onnx_numbers import DOUBLE, numbers_for
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.probes import LOST_SHARE, check_rows_in_float32, rows_type
-from slimsvm.estimators import OF_ONE_MACHINE
+from slimsvm.estimators import OF_ONE_MODEL
 from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.estimators.transformers import LearnedAxes
 
@@ -43,7 +43,7 @@ def register() -> None:
         from skl2onnx import update_registered_converter
     except ImportError as error:
         raise ImportError("pipelines are converted by skl2onnx: pip install 'slimsvm[onnx]'") from error
-    for estimator in OF_ONE_MACHINE.values():
+    for estimator in OF_ONE_MODEL.values():
         # Others ask for raw scores, which of two classes have a column each, or else for probabilities; skl2onnx asks
         # all classifiers about maps of probabilities, which these are not.
         known = {"raw_scores": [True, False], "zipmap": [True, False, "columns"]}

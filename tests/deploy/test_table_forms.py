@@ -109,7 +109,7 @@ def test_json_has_encoders_and_machines(model, tmp_path, capsys):
     model.save(tmp_path / "model.slim")
     assert main(["export", str(tmp_path / "model.slim"), "--to", "json", "--output", str(tmp_path / "again.json")]) == 0
     assert (tmp_path / "again.json").read_text() == (tmp_path / "model.json").read_text()
-    assert "5 columns, 1 machines" in capsys.readouterr().out
+    assert "5 columns, 1 model," in capsys.readouterr().out
 
 
 def test_what_has_no_place_for_it_refuses_by_name(model, tmp_path):
@@ -123,7 +123,7 @@ def test_what_has_no_place_for_it_refuses_by_name(model, tmp_path):
         slimsvm.export(dated, tmp_path / "x.h", to="c")
     several = TableRegressor(n_jobs=1).fit(X, Y)
     several.machines_ = [replace(several.machines_[0], weight=0.5)] * 2
-    with pytest.raises(ValueError, match="one kernel machine, found"):
+    with pytest.raises(ValueError, match="one kernel model, found 2 models"):
         slimsvm.export(several, tmp_path / "x.h", to="c")
     slimsvm.export(several, tmp_path / "x.json", to="json")
     assert len(json.loads((tmp_path / "x.json").read_text())["machines"]) == len(several.machines_)

@@ -120,7 +120,7 @@ def test_extreme_and_unknown_values(model, predictor, tmp_path):
 def test_the_command_line_writes_a_graph(tmp_path, capsys):
     slimsvm.TableClassifier(preset="small", max_basis=5, n_jobs=1).fit(X, TARGETS["two"]).save(tmp_path / "m.slim")
     assert main(["export", str(tmp_path / "m.slim"), "--to", "onnx"]) == 0
-    assert "opset 13, a table of 6 columns, 1 machines" in capsys.readouterr().out
+    assert "opset 13, a table of 6 columns, 1 model" in capsys.readouterr().out
     graph = onnx.load(tmp_path / "m.onnx").graph
     assert [given.name for given in graph.input] == [name for name in X if name != "one"]
 

@@ -463,7 +463,7 @@ def test_info(capsys, files):
 def fitted(name, X, y):
     """An estimator of that class that was trained on rows of two classes, or on a sequence of them."""
     own = {"StructuredSVM": {"task": slimsvm.tasks.Multiclass(2)}, "CrossTrainedSVC": {"random_state": 0}}
-    estimator = slimsvm.estimators.OF_ONE_MACHINE[name](**own.get(name, {}))
+    estimator = slimsvm.estimators.OF_ONE_MODEL[name](**own.get(name, {}))
     if name in ("SequenceSVM", "StructuredSVM"):
         return estimator.fit(X, y > 0, lengths=[len(y)] if name == "SequenceSVM" else np.ones(len(y), int))
     if name == "RankSVM":
@@ -471,7 +471,7 @@ def fitted(name, X, y):
     return estimator.fit(X) if name == "OneClassSVM" else estimator.fit(X, y)
 
 
-@pytest.mark.parametrize("name", sorted(slimsvm.estimators.OF_ONE_MACHINE))
+@pytest.mark.parametrize("name", sorted(slimsvm.estimators.OF_ONE_MODEL))
 def test_info_knows_every_estimator(capsys, tmp_path, board, name):
     X, y = board[0][:60], board[1][:60]
     fitted(name, X, y).save(tmp_path / "m.slim")

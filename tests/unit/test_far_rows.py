@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from contracts.solver_cases import VARIANTS, contain, problem_of
 from slimsvm import SVC
 from slimsvm.kernels import RBF, KernelRows, Laplacian, Linear, Polynomial
-from slimsvm.kernels.far import MOST_CENTRES, centre_of
+from slimsvm.kernels.outlying_rows import MOST_CENTRES, centre_of
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 

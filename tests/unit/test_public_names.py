@@ -59,7 +59,7 @@ def test_names_and_parameters_are_those_listed():
 
 
 def test_estimators_describe_each_parameter_once():
-    for name in slimsvm.estimators.OF_ONE_MACHINE:
+    for name in slimsvm.estimators.OF_ONE_MODEL:
         estimator = getattr(slimsvm, name)
         section = estimator.__doc__.split("Parameters\n----------\n")[1].split("\n\n")[0]
         headers = [line.split(" : ")[0] for line in section.splitlines() if line[0] != " "]

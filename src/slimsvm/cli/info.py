@@ -20,7 +20,7 @@ from slimsvm.cli.model_file import scaled, steps_of
 from slimsvm.cli.output import CommandError, print_fields, print_json, size
 from slimsvm.cli.predict import as_classes
 from slimsvm.cli.tables import print_table_model
-from slimsvm.estimators import OF_ONE_MACHINE
+from slimsvm.estimators import OF_ONE_MODEL
 from slimsvm.estimators.files import load
 from slimsvm.estimators.tables import TableEstimator
 
@@ -129,7 +129,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 def changed(report: dict[str, Any]) -> str:
     """Return the parameters that differ from their defaults."""
-    defaults = OF_ONE_MACHINE[report["estimator"]]().get_params(deep=False)
+    defaults = OF_ONE_MODEL[report["estimator"]]().get_params(deep=False)
     parts = [
         f"{name}={show(value)}"
         for name, value in report["parameters"].items()

@@ -1,6 +1,6 @@
-"""A table's encoders and machines as one ONNX graph, with an input for each column.
+"""A table's encoders and models as one ONNX graph, with an input for each column.
 
-    columns (n,) -> features (n, n_features) -> scores of each machine -> weighted mean of predictions
+    columns (n,) -> features (n, n_features) -> scores of each model -> weighted mean of predictions
 
 Numbers are float64 with NaN where missing, levels are texts, times are days since 1970-01-01 in UTC. Ranks, and the
 year of a time, are looked up by counting the values that are not above a number; texts by ``LabelEncoder``, the one
@@ -29,7 +29,7 @@ from slimsvm.deploy.onnx_graph import (
 )
 from slimsvm.deploy.onnx_numbers import DOUBLE, ONE_TYPE, numbers_for
 from slimsvm.deploy.plain_model import PlainModel
-from slimsvm.deploy.table_model import TableModel
+from slimsvm.deploy.table_model import TableModel, counted
 from slimsvm.tables.containers import MISSING_TEXTS
 from slimsvm.tables.encoders import DAYS_OF_YEAR, Encoder, Levels, ManyLevels, Numbers, Times, places_of
 from slimsvm.tables.splines import DEGREE, END, KNOTS, N_SPLINES, AdditiveModel, spline_values
@@ -44,14 +44,14 @@ CASES = str, str.upper, str.capitalize
 
 
 def write_table_onnx(model: TableModel, path: Any, dtype: str = "auto", alpha: Any = None) -> str:
-    """Write encoders and machines as an ONNX file; say what was written.
+    """Write encoders and models as an ONNX file; say what was written.
 
     Parameters
     ----------
     model : TableModel
     path : str or path-like
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Of what machines compute; "auto" is the cheapest mixture that is right for each machine.
+        Of what models compute; "auto" is the cheapest mixture that is right for each model.
     alpha : None
 
     Raises
@@ -76,7 +76,7 @@ def write_table_onnx(model: TableModel, path: Any, dtype: str = "auto", alpha: A
     mean = _mean(graph, model, Node(graph, graph.cast(rows, np.float64), np.float64), dtype)
     outputs = _predicted(graph, model, mean)
     inputs = {e.name: (np.float64 if isinstance(e, Numbers | Times) else "str", ["n"]) for e in encoders}
-    said = f"a table of {len(encoders)} columns, {len(model.machines)} machines"
+    said = f"a table of {len(encoders)} columns, {counted(model.machines)}"
     n_bytes = save_graph(graph, inputs, outputs, said, path)
     return f"{path}: ONNX graph of opset {OPSET}, {said}, {n_bytes:,} bytes"
 
@@ -146,11 +146,11 @@ def _looked_up(place: Node, values: Array) -> Node:
     return place.op("Gather", np.asarray(values, np.float64), place)
 
 
-# -- machines ----------------------------------------------------------------------------------------------------------
+# -- models ------------------------------------------------------------------------------------------------------------
 
 
 def _mean(graph: Graph, model: TableModel, rows: Node, dtype: str) -> Node:
-    """The weighted mean of the machines' probabilities (n, n_classes), or numbers (n, 1)."""
+    """The weighted mean of the models' probabilities (n, n_classes), or numbers (n, 1)."""
     found = list[Node]()
     for weight, part, lines in model.machines:
         is_kernel = isinstance(part, PlainModel)
@@ -160,7 +160,7 @@ def _mean(graph: Graph, model: TableModel, rows: Node, dtype: str) -> Node:
 
 
 def _kernel_scores(graph: Graph, part: PlainModel, lines: Array, rows: Node, dtype: str) -> Node:
-    """Scores of a kernel machine, in float64."""
+    """Scores of a kernel model, in float64."""
     part = replace(part, calibration=lines) if len(lines) else part
     numbers = ONE_TYPE[dtype] if dtype in ONE_TYPE else numbers_for(part)
     return Node(graph, add_scores(graph.in_numbers(numbers), part, rows.name), np.float64)

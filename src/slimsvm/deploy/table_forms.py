@@ -15,7 +15,7 @@ from slimsvm.deploy.c_header import c_header
 from slimsvm.deploy.c_text import array
 from slimsvm.deploy.json_model import json_parts
 from slimsvm.deploy.plain_model import PlainModel
-from slimsvm.deploy.table_model import TableModel
+from slimsvm.deploy.table_model import TableModel, counted
 from slimsvm.tables.encoders import Levels, ManyLevels, Numbers, pack_encoder
 from slimsvm.whole_file import write_whole
 
@@ -50,7 +50,7 @@ static inline void NAME_encode(const double *values, float *x)
 
 
 def write_table_json(model: TableModel, path: Any) -> str:
-    """Write encoders and machines as JSON; say what was written."""
+    """Write encoders and models as JSON; say what was written."""
     columns = []
     for encoder in model.encoding.encoders:
         arrays: dict[str, Array] = {}
@@ -69,13 +69,13 @@ def write_table_json(model: TableModel, path: Any) -> str:
              "are_flags": model.encoding.are_flags.tolist(), "columns": columns, "machines": machines}  # fmt: skip
     text = json.dumps(parts, allow_nan=False) + "\n"
     write_whole(path, [text])
-    return f"{path}: JSON, {len(columns)} columns, {len(machines)} machines, {len(text):,} bytes"
+    return f"{path}: JSON, {len(columns)} columns, {counted(machines)}, {len(text):,} bytes"
 
 
 def write_table_c(
     model: TableModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None, alpha: Any = None
 ) -> str:
-    """Write a C99 header of one machine and of the encoders of its columns; say what was written.
+    """Write a C99 header of one model and of the encoders of its columns; say what was written.
 
     Parameters
     ----------
@@ -89,12 +89,12 @@ def write_table_c(
     Raises
     ------
     ValueError
-        There are several machines, or an additive one, or a column of times: a header has no place for them.
+        There are several models, or an additive one, or a column of times: a header has no place for them.
     """
     (_, part, lines), *others = model.machines
     if others or not isinstance(part, PlainModel):
-        found = f"{len(model.machines)} machines" if others else "an additive model"
-        raise ValueError(f"a C header has one kernel machine, found {found}: fit with preset='small', or export JSON")
+        found = counted(model.machines) if others else "an additive model"
+        raise ValueError(f"a C header has one kernel model, found {found}: fit with preset='small', or export JSON")
     for encoder in model.encoding.encoders:
         if encoder.width and not isinstance(encoder, Numbers | Levels | ManyLevels):
             raise ValueError(f"a C header encodes numbers and levels, found column {encoder.name!r}: {encoder.told()}")

@@ -1,4 +1,4 @@
-"""A file of `TableClassifier` or `TableRegressor` without training code: encoders, and a mean of machines."""
+"""A file of `TableClassifier` or `TableRegressor` without training code: encoders, and a mean of models."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class TableModel:
-    """Encoders, and machines of encoded rows whose predictions are averaged.
+    """Encoders, and models of encoded rows whose predictions are averaged.
 
     Parameters
     ----------
     encoding : TableEncoding
     machines : list of (float, PlainModel or AdditiveModel, ndarray)
-        Weights, machines, and what makes probabilities of their scores: (u, w, c, b) of
+        Weights, models, and what makes probabilities of their scores: (u, w, c, b) of
         `slimsvm.deploy.decisions.OfArrays.log_odds` for two classes, or each pair of several.
     classes : ndarray or None
     mean, spread : float
-        Of the training rows' numbers, of which machines predict deviates.
+        Of the training rows' numbers, of which models predict deviates.
     misfits, misfits_of_classes : ndarray, list of ndarrays
         How badly rows held out fit, ascending; of each class, if there are classes.
     """
@@ -45,7 +45,7 @@ class TableModel:
 
     @property
     def n_outputs(self) -> int:
-        """Scores of a row by each machine."""
+        """Scores of a row by each model."""
         k = 0 if self.classes is None else len(self.classes)
         return k * (k - 1) // 2 if k else 1
 
@@ -61,7 +61,7 @@ class TableModel:
 
 
 def predictions_of(scores: Array, lines: Array, n_classes: int) -> Array:
-    """What one machine predicts: probabilities (n, n_classes), or without classes the scores.
+    """What one model predicts: probabilities (n, n_classes), or without classes the scores.
 
     The best log odds have another sign than the score here and there: a rare class's rows are on the wrong side.
     """
@@ -87,9 +87,9 @@ def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table
         coef = own["weights"].astype(np.float64) if "weights" in own else dense_coef(fact, own)
         n_rows = n_splines(encoding.are_flags) if "weights" in own else len(own["rows"])
         if coef.shape != (n_rows, model.n_outputs) or own["intercept"].shape != (model.n_outputs,):
-            raise ValueError(f"machine {j} has coefficients of shape {coef.shape} for {n_rows} rows")
+            raise ValueError(f"model {j} has coefficients of shape {coef.shape} for {n_rows} rows")
         if own["calibration"].shape != (n_lines, 4) or not 0 < fact["weight"] <= 1:
-            raise ValueError(f"machine {j} has a calibration of shape {own['calibration'].shape}")
+            raise ValueError(f"model {j} has a calibration of shape {own['calibration'].shape}")
         part: Any = AdditiveModel(coef, own["intercept"], encoding.are_flags)
         if "weights" not in own:
             kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
@@ -99,7 +99,7 @@ def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table
             part = PlainModel(kind, kernel, n_features, basis, coef, own["intercept"], np.zeros(0), classes, how)
         model.machines.append((float(fact["weight"]), part, own["calibration"]))
     if not model.machines:
-        raise ValueError("there is no machine")
+        raise ValueError("there is no model")
     return model
 
 
@@ -119,8 +119,13 @@ def misfits_of_classes(arrays: Mapping[str, Array]) -> list[Array]:
     return np.split(misfits, np.cumsum(sizes)[:-1].astype(np.int64))
 
 
+def counted(models: list[Any]) -> str:
+    """How many models there are, in words."""
+    return "1 model" if len(models) == 1 else f"{len(models)} models"
+
+
 def own_arrays(j: int, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """The arrays of machine j, by their names."""
+    """The arrays of model j, by their names."""
     start = f"machine{j}_"
     return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
 
@@ -132,19 +137,19 @@ def n_splines(are_flags: Array) -> int:
 
 
 def dense_coef(fact: Mapping[str, Any], own: Mapping[str, Array]) -> Array:
-    """Coefficients (n_vectors, n_outputs) of a machine, which files hold row by row without zeros."""
+    """Coefficients (n_vectors, n_outputs) of a model, which files hold row by row without zeros."""
     data, indices, indptr = own["coef"], own["indices"].astype(np.int64), own["indptr"].astype(np.int64)
     n, n_outputs = len(own["rows"]), fact["n_outputs"]
     is_right = len(indptr) == n + 1 and indptr[0] == 0 and indptr[-1] == len(data) == len(indices)
     if not (is_right and (np.diff(indptr) >= 0).all() and (indices < n_outputs).all()):
-        raise ValueError(f"the coefficients of a machine are not {n} rows of {n_outputs}")
+        raise ValueError(f"the coefficients of a model are not {n} rows of {n_outputs}")
     found = np.zeros((n, n_outputs))
     np.add.at(found, (np.repeat(np.arange(n), np.diff(indptr)), indices), data.astype(np.float64))
     return found
 
 
 def unpack_vectors(are_flags: Array, arrays: Mapping[str, Array]) -> Array:
-    """All machines' vectors; learned ones have no flags apart."""
+    """All models' vectors; learned ones have no flags apart."""
     if "vector_flags" not in arrays:
         return arrays["vectors"].astype(np.float32)
     n, n_flags = len(arrays["vectors"]), int(np.count_nonzero(are_flags))
@@ -185,7 +190,7 @@ class TablePredictor(Predictor):
         return self
 
     def __repr__(self) -> str:
-        return f"<slimsvm predictor: a table of {self.n_features_in_} columns, {len(self._table.machines)} machines>"
+        return f"<slimsvm predictor: a table of {self.n_features_in_} columns, {counted(self._table.machines)}>"
 
     def predict(self, X: Any) -> Array:
         """The classes with the highest probabilities, or numbers.

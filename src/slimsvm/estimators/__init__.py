@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from slimsvm.estimators.files import EDITING as EDITING
     from slimsvm.estimators.files import ESTIMATORS as ESTIMATORS
     from slimsvm.estimators.files import NU as NU
-    from slimsvm.estimators.files import OF_ONE_MACHINE as OF_ONE_MACHINE
+    from slimsvm.estimators.files import OF_ONE_MODEL as OF_ONE_MODEL
     from slimsvm.estimators.files import STRUCTURED as STRUCTURED
     from slimsvm.estimators.nu import NuSVC as NuSVC
     from slimsvm.estimators.nu import NuSVR as NuSVR
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOMES = homes_of(
     {
         "cross_trained_svc": ["CrossTrainedSVC"],
-        "files": ["EDITING", "ESTIMATORS", "NU", "OF_ONE_MACHINE", "STRUCTURED"],
+        "files": ["EDITING", "ESTIMATORS", "NU", "OF_ONE_MODEL", "STRUCTURED"],
         "nu": ["NuSVC", "NuSVR"],
         "one_class_svm": ["OneClassSVM"],
         "ordinal_svc": ["OrdinalSVC"],

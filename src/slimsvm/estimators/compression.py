@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.bases.reduced_set import Reduced, reduce_model
-from slimsvm.estimators._shared.fitted import pairs_of_lines
+from slimsvm.estimators._shared.fitted import pairs_of_table
 from slimsvm.estimators._shared.input_checks import check_finite, has_log_odds
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators.svc import SVC
@@ -182,7 +182,7 @@ def _expansion(model: Any) -> KernelExpansion:
     dual = np.asarray(model.dual_coef_.toarray() if is_sparse(model.dual_coef_) else model.dual_coef_)
     coef, intercept = dual.T, np.ravel(model.intercept_)
     if isinstance(model, svm.SVC) and len(model.classes_) > 2:
-        coef = pairs_of_lines(dual, np.repeat(np.arange(len(model.classes_)), model.n_support_))
+        coef = pairs_of_table(dual, np.repeat(np.arange(len(model.classes_)), model.n_support_))
     vectors = as_csr(model.support_vectors_) if is_sparse(model.support_vectors_) else model.support_vectors_
     return KernelExpansion(vectors, coef, intercept, np.zeros(0), kernel, "float64")
 

@@ -37,9 +37,9 @@ STRUCTURED = {
 NU = {"NuSVC": NuSVC, "NuSVR": NuSVR}
 # Those that choose the rows they train on: they pass scikit-learn's checks too.
 EDITING = {"CrossTrainedSVC": CrossTrainedSVC}
-# All of one machine.
-OF_ONE_MACHINE = ESTIMATORS | STRUCTURED | NU | EDITING
-# Those that encode the columns of a table: several machines, which only their own files hold.
+# All of one model.
+OF_ONE_MODEL = ESTIMATORS | STRUCTURED | NU | EDITING
+# Those that encode the columns of a table: several models, which only their own files hold.
 OF_TABLES = {"TableClassifier": TableClassifier, "TableRegressor": TableRegressor}
 # Steps of pipelines that files make again; other steps come back as what they do.
 TRANSFORMERS = {"LearnedAxes": LearnedAxes, "NormalRanks": NormalRanks}
@@ -76,7 +76,7 @@ def load(path):
     >>> slimsvm.load(path).predict([[0.9]]).tolist()
     ['yes']
     """
-    return read_estimator(path, OF_ONE_MACHINE | OF_TABLES, TRANSFORMERS)
+    return read_estimator(path, OF_ONE_MODEL | OF_TABLES, TRANSFORMERS)
 
 
 @described(WRITING)
@@ -122,7 +122,7 @@ def save(estimator: Any, path) -> None:
         estimator.save(path)
         return
     steps, name, found = parts_of(estimator)
-    if type(found) not in OF_ONE_MACHINE.values():
+    if type(found) not in OF_ONE_MODEL.values():
         raise TypeError(f"a file holds a fitted estimator of slimsvm, found {type(found).__name__}")
     saving.save(found, path, steps=steps, name=name)
 

@@ -18,7 +18,7 @@ from slimsvm.estimators._shared.input_checks import check_at_least, checked_feat
 from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
 from slimsvm.estimators.svc import SVC
 from slimsvm.kernels import FoldedKernel, kernels_with
-from slimsvm.kernels.far import Bulk
+from slimsvm.kernels.outlying_rows import Bulk
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows

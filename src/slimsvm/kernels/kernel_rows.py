@@ -14,7 +14,6 @@ from slimsvm import core
 from slimsvm.core import ROWS_PER_TILE
 from slimsvm.core.clock import check_time
 from slimsvm.core.threads import renew_lock_after_fork, resolve_n_jobs, run_tiles
-from slimsvm.kernels.far import Bulk, centre_of, centre_of_basis, far_from_centre, values_between
 from slimsvm.kernels.kernel import Folding, Kernel, Selection
 from slimsvm.kernels.operands import (
     MAP_WORK,
@@ -31,6 +30,7 @@ from slimsvm.kernels.operands import (
     points_for_dense,
     points_of_folded,
 )
+from slimsvm.kernels.outlying_rows import Bulk, centre_of, centre_of_basis, far_from_centre, values_between
 from slimsvm.lazy import made_once
 from slimsvm.rows import DenseRows, Rows, as_rows, keep_sums, sums_of
 
@@ -86,7 +86,7 @@ class KernelRows(Sized):
         Counter to add to (None: a new one).
     centre : ndarray of shape (d,) or None
         What shift-invariant kernels on dense rows subtract first, against cancellation. None: the mean of the rows, or
-        where a few far rows pull it away from all others a median (`slimsvm.kernels.far`).
+        where a few far rows pull it away from all others a median (`slimsvm.kernels.outlying_rows`).
         Scores are the same bits in two objects only if centre and points are.
 
     Attributes

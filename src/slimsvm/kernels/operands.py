@@ -31,8 +31,8 @@ from slimsvm.core import (
     panel_of,
 )
 from slimsvm.core.threads import one_blas_thread, resolve_n_jobs
-from slimsvm.kernels.far import far_from_centre
 from slimsvm.kernels.kernel import Folding, Selection
+from slimsvm.kernels.outlying_rows import far_from_centre
 from slimsvm.lazy import made_once
 from slimsvm.rows import Block, is_sparse
 

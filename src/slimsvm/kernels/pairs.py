@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.kernels.far import centre_of_basis
 from slimsvm.kernels.kernel_rows import KernelRows
 from slimsvm.kernels.operands import (
     MAP_WORK,
@@ -15,6 +14,7 @@ from slimsvm.kernels.operands import (
     points_for_dense,
     points_of_folded,
 )
+from slimsvm.kernels.outlying_rows import centre_of_basis
 from slimsvm.rows import is_sparse
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))

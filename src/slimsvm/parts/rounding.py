@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows
-from slimsvm.kernels.far import FAR
+from slimsvm.kernels.outlying_rows import FAR
 from slimsvm.lazy import made_once
 from slimsvm.rows import as_rows, is_sparse
 

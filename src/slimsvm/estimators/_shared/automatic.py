@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm import kernels, solvers, tasks
 from slimsvm.core.clock import no_limit
 from slimsvm.kernels import Kernel
-from slimsvm.kernels.far import Bulk
+from slimsvm.kernels.outlying_rows import Bulk
 from slimsvm.kernels.shift_invariant import KERNELS, RBF
 from slimsvm.parts.cuts.score_books import prefers_weights
 from slimsvm.parts.descent.vector_descent import SweepSettings

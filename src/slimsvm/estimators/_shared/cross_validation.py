@@ -1,6 +1,6 @@
 """Cross-validation of many candidates, whose fits share kernel values and begin where others ended.
 
-Candidates that differ in C alone are a line. One line on one training part is one piece of work: its fits see the same
+Candidates that differ in C alone are a path. One path on one training part is one piece of work: its fits see the same
 rows through the same kernel, and go from the lowest C to the highest, each from the dual point of the one before.
 Threads share the pieces out between them. None uses what another one has found, and each may take the same memory, so
 that scores are the same for any number of threads.
@@ -49,7 +49,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Piece:
-    """Candidates of one line, by rising C, on one split of the rows.
+    """Candidates of one path, by rising C, on one split of the rows.
 
     Parameters
     ----------
@@ -173,12 +173,12 @@ class CrossValidation:
 
     def pieces(self, candidates: list[int], splits: range) -> list[Piece]:
         """The pieces of work of some candidates on some splits."""
-        lines: dict[str, list[int]] = {}
+        paths: dict[str, list[int]] = {}
         for k in candidates:
             others = {name: value for name, value in self.candidates[k].items() if name != "C"}
-            lines.setdefault(joblib.hash(others), []).append(k)
-        by_C = [tuple(sorted(line, key=self.C_of)) for line in lines.values()]
-        return [Piece(line, split) for line in by_C for split in splits]
+            paths.setdefault(joblib.hash(others), []).append(k)
+        by_C = [tuple(sorted(path, key=self.C_of)) for path in paths.values()]
+        return [Piece(path, split) for path in by_C for split in splits]
 
     def C_of(self, k: int) -> float:
         """C of a candidate, or 0 if it is not in the grid."""

@@ -90,14 +90,14 @@ class Support:
 
     @made_once
     def coef(self) -> Array:
-        """Coefficients in this order, one line per output."""
+        """Coefficients in this order, one row per output."""
         return np.ascontiguousarray(self.model.coef[self.order].T)
 
     @made_once
     def pairs(self) -> Array | None:
         """LIBSVM's table for pairs of classes; None if it cannot hold the coefficients."""
         assert self.classes is not None
-        return lines_of_pairs(self.coef.T, self.classes[self.order])
+        return table_of_pairs(self.coef.T, self.classes[self.order])
 
 
 def is_balanced(model: KernelExpansion) -> bool:
@@ -131,30 +131,30 @@ def as_sparse(matrix: Any) -> Any:
 # -- pairs of classes -------------------------------------------------------------------------------------------------
 
 
-def lines_of_pairs(coef: Array, classes: Array) -> Array | None:
+def table_of_pairs(coef: Array, classes: Array) -> Array | None:
     """LIBSVM's table (n_classes − 1, n_vectors) of coefficients (n_vectors, n_pairs).
 
     A vector's column has its coefficients against the other classes, in their order. None if a vector has a coefficient
     in a pair of other classes.
     """
     n_classes = (1 + isqrt(1 + 8 * coef.shape[1])) // 2
-    lines, n_counted = np.zeros((n_classes - 1, len(coef))), 0
+    table, n_counted = np.zeros((n_classes - 1, len(coef))), 0
     for pair, (a, b) in enumerate(combinations(range(n_classes), 2)):
         for own, other in ((a, b - 1), (b, a)):
             of_own = classes == own
-            lines[other, of_own] = coef[of_own, pair]
+            table[other, of_own] = coef[of_own, pair]
         n_counted += int(np.count_nonzero(coef[(classes == a) | (classes == b), pair]))
-    return lines if n_counted == np.count_nonzero(coef) else None
+    return table if n_counted == np.count_nonzero(coef) else None
 
 
-def pairs_of_lines(lines: Array, classes: Array) -> Array:
-    """Coefficients (n_vectors, n_pairs) from LIBSVM's table; the inverse of `lines_of_pairs`."""
-    n_classes = len(lines) + 1
-    coef = np.zeros((lines.shape[1], n_classes * (n_classes - 1) // 2))
+def pairs_of_table(table: Array, classes: Array) -> Array:
+    """Coefficients (n_vectors, n_pairs) from LIBSVM's table; the inverse of `table_of_pairs`."""
+    n_classes = len(table) + 1
+    coef = np.zeros((table.shape[1], n_classes * (n_classes - 1) // 2))
     for pair, (a, b) in enumerate(combinations(range(n_classes), 2)):
         for own, other in ((a, b - 1), (b, a)):
             of_own = classes == own
-            coef[of_own, pair] = lines[other, of_own]
+            coef[of_own, pair] = table[other, of_own]
     return coef
 
 
@@ -202,7 +202,7 @@ class Fitted:
 
     @property
     def dual_coef_(self: Any) -> Any:
-        """Coefficients of the support vectors, in the order of ``support_``: one line, or for pairs of classes a line
+        """Coefficients of the support vectors, in the order of ``support_``: one row, or for pairs of classes a row
         for each class but one.
         """
         support = self._supported("dual_coef_")
@@ -221,7 +221,7 @@ class Fitted:
     @property
     def coef_(self: Any) -> Any:
         """Weights of the features, for the linear kernel, shape (n_outputs, n_features), CSR after a fit of sparse
-        rows; it cannot be written to. There is one line for two classes and for regression, otherwise one for each
+        rows; it cannot be written to. There is one row for two classes and for regression, otherwise one for each
         class or pair of classes, as ``basis_coef_`` has columns.
         """
         check_is_fitted(self, "model_")

@@ -553,7 +553,7 @@ def parts_of(model: Any) -> tuple[Steps, str, Any]:
     steps = [(own, step) for own, step in steps if step not in (None, "passthrough")]
     if hasattr(estimator, "machines_"):
         raise TypeError(
-            f"a {type(estimator).__name__} encodes the columns of a table and averages several machines: no other form "
+            f"a {type(estimator).__name__} encodes the columns of a table and averages several models: no other form "
             "has that yet. slimsvm.save writes it, slimsvm.load reads it"
         )
     if not isinstance(estimator, Fitted):

@@ -197,14 +197,14 @@ class _Trials:
         kernels before, or lower.
         """
         kept = Kept(self.room) if self.is_exact else None
-        line = replace(self.part, kernel=kernel, kept=kept, to_compare=self.is_exact)
+        part = replace(self.part, kernel=kernel, kept=kept, to_compare=self.is_exact)
         state, before = None, self.best.get("error", np.inf)
         errors: dict[float, float] = {}
         along_C = AlongC(C_values, "values of C on rows held out", self.held.problem.verbose)
         for C in along_C:
             if is_time_over():
                 raise OutOfTimeError
-            record, state = self.one(replace(line, C=C), state)
+            record, state = self.one(replace(part, C=C), state)
             self.held.records.append(record)
             along_C.judge(has_helped=record["error"] < min(errors.values(), default=np.inf))
             errors[C] = record["error"]

@@ -141,13 +141,13 @@ class FullScores:
         self._combine(self.products, self.slots, alpha, scores.reshape(-1))
         self.scores = scores
 
-    def _combine(self, lines: Array, slots: Array, weights: Array, out: Array) -> None:
+    def _combine(self, products: Array, slots: Array, weights: Array, out: Array) -> None:
         """Add up the products in some slots, with weights."""
         step = max(1, READ_AT_ONCE // max(1, len(slots)))
         for lo in range(0, len(out), step):
             part = out[lo : lo + step]
             core.combine_products(
-                products=lines,
+                products=products,
                 slots=slots,
                 weights=weights,
                 first=lo,
