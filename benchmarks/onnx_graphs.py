@@ -22,7 +22,7 @@ from slimsvm.deploy.onnx_numbers import numbers_for
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.estimators._shared.saving import plain_model_of
 
-# Large prices make coefficients that cancel.
+# Large C make coefficients that cancel.
 MODELS = {
     "covtype, C = 1": ("covtype", {"C": 1.0}),
     "covtype, C = 32": ("covtype", {"C": 32.0}),
@@ -37,7 +37,7 @@ TRAINED, BATCH = 8_000, 4_096
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``python -m benchmarks onnx``."""
     number = options.positive_integer
-    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS), help="sets and prices")
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS), help="sets and C")
     parser.add_argument("--vectors", type=number, default=500, help="in a model (%(default)s)")
     parser.add_argument("--runs", type=number, default=9, help="of each graph (%(default)s)")
 

@@ -1,9 +1,9 @@
 """A search over C and gamma by five folds: `GridSearchSVC` beside scikit-learn's `GridSearchCV` over its own `SVC`.
 
-The grid has ten prices from 0.01 to 1000 and ten widths from 0.001 to 10. scikit-learn fits the candidates that a seed
-draws of it, half of them before ours and half after: its seconds are those times 100 by their number, ours those of the
-whole grid. With one thread seconds are those of the processor, so that other work on the machine has no part in them.
-Scores are shares of right labels, of the candidates that both have.
+The grid has ten values of C from 0.01 to 1000 and ten of gamma from 0.001 to 10. scikit-learn fits the candidates that
+a seed draws of it, half of them before ours and half after: its seconds are those times 100 by their number, ours those
+of the whole grid. With one thread seconds are those of the processor, so that other work on the machine has no part in
+them. Scores are shares of right labels, of the candidates that both have.
 """
 
 from __future__ import annotations

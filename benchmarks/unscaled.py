@@ -50,7 +50,7 @@ KERNELS: list[dict[str, Any]] = [
         for degree, gamma, coef0 in product((2, 3), ("scale", "auto", 1.0), (0.0, 1.0))
     ),
 ]
-PRICES = [0.1, 1.0, 10.0, 100.0, 1000.0]
+C_VALUES = [0.1, 1.0, 10.0, 100.0, 1000.0]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="seconds: wine with a linear kernel at C = 1")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
     parser.add_argument("--kernels", nargs="+", choices=("linear", "rbf", "poly"), default=["linear", "rbf", "poly"])
-    parser.add_argument("--prices", nargs="+", type=options.positive, default=PRICES, metavar="C")
+    parser.add_argument("--C", nargs="+", type=options.positive, default=C_VALUES, metavar="C")
     parser.add_argument(
         "--limit", type=options.positive_integer, default=20_000_000, metavar="STEPS", help="default: %(default)s"
     )
@@ -73,12 +73,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     dict
         ``records``, one for each kernel and C, and ``table``.
     """
-    names, chosen, prices = (["wine"], ["linear"], [1.0]) if args.quick else (args.sets, args.kernels, args.prices)
+    names, chosen, C_values = (["wine"], ["linear"], [1.0]) if args.quick else (args.sets, args.kernels, args.C)
     records = []
     for name in names:
         machine, make = SETS[name]
         parts = train_test_split(*make(), random_state=0)
-        for kernel, C in product([k for k in KERNELS if k["kernel"] in chosen], prices):
+        for kernel, C in product([k for k in KERNELS if k["kernel"] in chosen], C_values):
             records.append({"set": name, "C": C} | kernel | _cell(machine, kernel | {"C": C}, parts, args))
     return {"records": records, "table": [_line(name, [r for r in records if r["set"] == name]) for name in names]}
 

@@ -145,11 +145,11 @@ def linear(classes: bool, X: pd.DataFrame) -> Any:
 
 def grid(classes: bool, X: pd.DataFrame) -> Any:
     """scikit-learn's calibrated SVC, or SVR of standardised targets, on flags and ranks: C and gamma by five folds."""
-    prices, widths = [1.0, 10.0, 100.0], [share / X.shape[1] for share in (0.1, 0.3, 1.0)]
+    C_values, gammas = [1.0, 10.0, 100.0], [share / X.shape[1] for share in (0.1, 0.3, 1.0)]
     if classes:
-        search = GridSearchCV(SVC(), {"C": prices, "gamma": widths})
+        search = GridSearchCV(SVC(), {"C": C_values, "gamma": gammas})
         return make_pipeline(flags_and(ranks(X), X), CalibratedClassifierCV(search, ensemble=False))
-    search = GridSearchCV(SVR(), {"C": prices, "gamma": widths})
+    search = GridSearchCV(SVR(), {"C": C_values, "gamma": gammas})
     standardised = TransformedTargetRegressor(search, transformer=StandardScaler())
     return make_pipeline(flags_and(ranks(X), X), standardised)
 

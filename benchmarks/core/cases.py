@@ -51,7 +51,7 @@ ROWS, VECTORS = 20_000, 500
 FEATURES = (2, 8, 18, 22, 54, 123, 784)
 TEST_ROWS = 4_000
 # C and gamma of the papers' tables.
-PRICES = {
+C_AND_GAMMA = {
     "checkerboard": (1.0, 10.0),
     "ijcnn1": (32.0, 2.0),
     "cod-rna": (32.0, 2.0**-3),
@@ -298,8 +298,8 @@ def of_fit(found: Any, inputs: Inputs) -> Outcome:
 
 
 def svc(data: str, solver: Any, **options: Any) -> SVC:
-    """Of the prices of a set."""
-    C, gamma = PRICES[data]
+    """An SVC with the C and gamma of a set."""
+    C, gamma = C_AND_GAMMA[data]
     return SVC(**{"C": C, "gamma": gamma, "solver": solver} | options)
 
 

@@ -183,11 +183,11 @@ def measure(part: str, trial: Trial, method: str, seed: int, exact: Record | Non
 
 def what_was_learned(clf: Any, C: float) -> Record:
     """Vectors, values of C and objectives of a fitted estimator; of cross-training the rows that it kept, too."""
-    price = getattr(clf, "C_", C)
+    C = getattr(clf, "C_", C)
     record = {
-        "C": price,
+        "C": C,
         "n_vectors": clf.n_basis_,
-        "n_bounded": int(np.sum(np.abs(clf.basis_coef_[:, 0]) >= 0.999 * price)),
+        "n_bounded": int(np.sum(np.abs(clf.basis_coef_[:, 0]) >= 0.999 * C)),
         "objective": None if isinstance(clf, CrossTrainedSVC) else clf.objective_,
         "own_objective": clf.counters_.get("own_objective"),
         "own_lower_bound": clf.counters_.get("own_lower_bound"),

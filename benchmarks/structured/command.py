@@ -28,7 +28,7 @@ AVERAGED = ("value", "seconds", "iterations", "n_vectors", "gap")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``python -m benchmarks structured``."""
-    parser.add_argument("--quick", action="store_true", help="some three minutes: small sets, few rows and prices")
+    parser.add_argument("--quick", action="store_true", help="some three minutes: small sets, few rows and values of C")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="default: all of them")
     parser.add_argument(
         "--letters",
@@ -79,13 +79,13 @@ def fits(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 limit = 10.0 if args.quick else args.max_seconds
                 yield from experiments.letters(name, seed, args.max_basis, limit, args.n_jobs)
         if "chunking" in args.parts:
-            prices = (0.1,) if args.quick else experiments.CHUNKING_PRICES
-            yield from experiments.chunking(load("conll2000"), seed, prices, args.n_jobs)
+            C_values = (0.1,) if args.quick else experiments.CHUNKING_C
+            yield from experiments.chunking(load("conll2000"), seed, C_values, args.n_jobs)
         if "measures" in args.parts:
-            prices = (1.0, 10.0) if args.quick else experiments.MEASURE_PRICES
+            C_values = (1.0, 10.0) if args.quick else experiments.MEASURE_C
             for name in sets:
                 data = experiments.unbalanced(name, rows, seed)
-                settings: Any = (prices, args.max_seconds, args.n_jobs, args.measures, not args.no_peers)
+                settings: Any = (C_values, args.max_seconds, args.n_jobs, args.measures, not args.no_peers)
                 yield from experiments.measures(name, data, seed, *settings)
 
 

@@ -25,7 +25,7 @@ Record = dict[str, Any]
 
 # One sentence in so many validates C.
 EVERY = 4
-CHUNKING_PRICES: tuple[float, ...] = (0.025, 0.05, 0.1)
+CHUNKING_C: tuple[float, ...] = (0.025, 0.05, 0.1)
 CHUNKING_TRIAL_GAP, CHUNKING_GAP = 0.03, 1e-3
 LETTERS = {"ocr-letters-small": "small", "ocr-letters": "large"}
 LETTERS_GAMMA, LEARNED_GAMMA = 0.06, 0.08
@@ -36,19 +36,19 @@ UNBALANCED: dict[str, dict[str, Any]] = {
     "ijcnn1": {"kernel": "rbf", "gamma": 2.0},
     "adult": {"kernel": "rbf", "gamma": 2.0**-7},
 }
-# Wide enough that no method's best price is the first or the last.
-MEASURE_PRICES: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+# Wide enough that no method's best C is the first or the last.
+MEASURE_C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS = 4
 ERROR_RATE, CLASS_WEIGHTS = "error rate", "scikit-learn SVC, balanced"
 
 
-def timed(machine: Any, *data: Any) -> tuple[Any, float]:
-    """A machine fitted to the data, and its seconds; limits are in its record."""
+def timed(estimator: Any, *data: Any) -> tuple[Any, float]:
+    """An estimator fitted to the data, and its seconds; limits are in its record."""
     begun = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        machine.fit(*data)
-    return machine, time.perf_counter() - begun
+        estimator.fit(*data)
+    return estimator, time.perf_counter() - begun
 
 
 def of_fit(fitted: Any, seconds: float) -> Record:
@@ -73,7 +73,7 @@ def letters(name: str, seed: int, max_basis: int, max_seconds: float | None, n_j
     data: Any = load(name)
     train, test = np.diff(data.train_offsets), np.diff(data.test_offsets)
     common: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "max_seconds": max_seconds}
-    machines = {
+    estimators = {
         "linear chain, BCFW": SequenceSVM(kernel="linear", C=0.1, tol=1e9, solver=BCFW(1e-3), **common),
         "linear chain, exact cuts": SequenceSVM(kernel="linear", C=0.1, tol=1e9, solver=ExactCuts(1e-3), **common),
         "RBF chain, BCFW": SequenceSVM(C=1.0, gamma=LETTERS_GAMMA, tol=1e9, solver=BCFW(1e-2), **common),
@@ -84,11 +84,11 @@ def letters(name: str, seed: int, max_basis: int, max_seconds: float | None, n_j
     }
     few = train[:WARM_UP_WORDS]
     n = int(sum(few))
-    for method, machine in machines.items():
+    for method, estimator in estimators.items():
         # The seconds that are reported are without those of the compiler.
-        first = clone(machine).set_params(max_iter=2, max_seconds=None)
+        first = clone(estimator).set_params(max_iter=2, max_seconds=None)
         timed(first, data.X_train[:n], data.y_train[:n], few)
-        fitted, seconds = timed(machine, data.X_train, data.y_train, train)
+        fitted, seconds = timed(estimator, data.X_train, data.y_train, train)
         error = 1 - fitted.score(data.X_test, data.y_test, test)
         record = {"part": "letters", "data": name, "method": method, "seed": seed, "measure": "letter error"}
         yield record | {"value": error} | of_fit(fitted, seconds)
@@ -97,7 +97,7 @@ def letters(name: str, seed: int, max_basis: int, max_seconds: float | None, n_j
 # ---- chunks of text
 
 
-def chunking(data: Any, seed: int, prices: tuple[float, ...], n_jobs: int | None) -> Iterator[Record]:
+def chunking(data: Any, seed: int, C_values: tuple[float, ...], n_jobs: int | None) -> Iterator[Record]:
     """A linear chain over binary features of the text, by blocks and by exact cuts to the same gap.
 
     The chain's labels are IOBES tags. C is chosen by chunk F1 on a part of the training sentences.
@@ -107,13 +107,13 @@ def chunking(data: Any, seed: int, prices: tuple[float, ...], n_jobs: int | None
     train = table.rows(data.X_train, data.train_offsets, learn=True)
     test = table.rows(data.X_test, data.test_offsets, learn=False)
     features = {"n_features": train.shape[1], "feature_seconds": time.perf_counter() - begun}
-    offsets, chosen, best, trials = data.train_offsets, prices[0], -1.0, []
+    offsets, chosen, best, trials = data.train_offsets, C_values[0], -1.0, []
     labels = with_ends(data.y_train, offsets)
     held = np.arange(len(offsets) - 1) % EVERY == EVERY - 1
     by_row = np.repeat(held, np.diff(offsets))
     lengths = np.diff(offsets)
     begun = time.perf_counter()
-    for C in prices if len(prices) > 1 else ():
+    for C in C_values if len(C_values) > 1 else ():
         clf = chain(C, BCFW(CHUNKING_TRIAL_GAP), seed, n_jobs)
         timed(clf, train[~by_row], labels[~by_row], lengths[~held])
         found = without_ends(clf.predict(train[by_row], lengths[held]))
@@ -154,7 +154,7 @@ MEASURES: dict[str, Callable[[Array, Array], float]] = {
 
 
 def measures(
-    name: str, data: tuple[Any, Array, Any, Array], seed: int, prices: tuple[float, ...], max_seconds: float,
+    name: str, data: tuple[Any, Array, Any, Array], seed: int, C_values: tuple[float, ...], max_seconds: float,
     n_jobs: int | None, wanted: Sequence[str] = tuple(MEASURES), peers: bool = True,
 ) -> Iterator[Record]:  # fmt: skip
     """Training for a measure against training for errors and class weights: C of each chosen by that measure.
@@ -164,7 +164,7 @@ def measures(
     X, y, X_test, y_test = data
     settings = UNBALANCED[name]
 
-    def machine(method: str, C: float) -> Any:
+    def estimator(method: str, C: float) -> Any:
         if method == CLASS_WEIGHTS:
             return TheirSVC(C=C, class_weight="balanced", **settings)
         loss = "hinge" if method == ERROR_RATE else method
@@ -174,12 +174,12 @@ def measures(
 
     for method in (ERROR_RATE, *((CLASS_WEIGHTS,) if peers else ()), *wanted):
         judged = tuple(wanted) if method in (ERROR_RATE, CLASS_WEIGHTS) else (method,)
-        trials = Trials(partial(machine, method), X, y, folds_of(y, seed), judged)
+        trials = Trials(partial(estimator, method), X, y, folds_of(y, seed), judged)
         fits: dict[float, tuple[Any, float]] = {}
         for measure in judged:
-            C = trials.best(measure, prices)
+            C = trials.best(measure, C_values)
             if C not in fits:
-                fits[C] = timed(machine(method, C), X, y)
+                fits[C] = timed(estimator(method, C), X, y)
             clf, seconds = fits[C]
             record = {"part": "measures", "data": name, "seed": seed, "measure": measure}
             record |= {"method": method if method in (ERROR_RATE, CLASS_WEIGHTS) else f"trained for {method}"}
@@ -191,9 +191,9 @@ def measures(
 
 @dataclass
 class Trials:
-    """One method at several prices: means of measures over parts of the rows, each in turn held out."""
+    """One method at several values of C: means of measures over parts of the rows, each in turn held out."""
 
-    machine: Callable[[float], Any]
+    estimator: Callable[[float], Any]
     X: Any
     y: Array
     fold: Array
@@ -201,26 +201,27 @@ class Trials:
     tried: dict[float, dict[str, float]] = field(default_factory=dict)
 
     def at(self, C: float) -> dict[str, float]:
-        """The measures at a price."""
+        """The measures at a value of C."""
         if C not in self.tried:
             values = []
             for k in range(FOLDS):
                 held = self.fold == k
-                clf, _ = timed(self.machine(C), self.X[~held], self.y[~held])
+                clf, _ = timed(self.estimator(C), self.X[~held], self.y[~held])
                 scores = clf.decision_function(self.X[held])
                 values.append([MEASURES[measure](self.y[held], scores) for measure in self.judged])
             self.tried[C] = dict(zip(self.judged, np.mean(values, axis=0).tolist()))
         return self.tried[C]
 
-    def best(self, measure: str, prices: tuple[float, ...]) -> float:
-        """The best of the prices, or half way to one of its neighbours; of equal ones the lowest."""
+    def best(self, measure: str, C_values: tuple[float, ...]) -> float:
+        """The best of the values of C, or half way to one of its neighbours; of equal ones the lowest."""
 
         def value(C: float) -> float:
             return self.at(C)[measure]
 
-        coarse = max(prices, key=value)
-        at = prices.index(coarse)
-        near = [float(np.sqrt(coarse * other)) for other in (*prices[max(0, at - 1) : at], *prices[at + 1 : at + 2])]
+        coarse = max(C_values, key=value)
+        at = C_values.index(coarse)
+        beside = *C_values[max(0, at - 1) : at], *C_values[at + 1 : at + 2]
+        near = [float(np.sqrt(coarse * other)) for other in beside]
         return max(sorted([coarse, *near]), key=value)
 
 

@@ -16,7 +16,7 @@ def test_both_machines_are_told_apart_by_set(tmp_path, capsys):
 
 
 def test_fits_that_the_limit_ends_are_not_compared(tmp_path):
-    options = ["--sets", "diabetes", "--kernels", "linear", "--prices", "1", "--limit", "1000", "--fits", "1"]
+    options = ["--sets", "diabetes", "--kernels", "linear", "--C", "1", "--limit", "1000", "--fits", "1"]
     assert main(["unscaled", *options, "--output", str(tmp_path)]) == 0
     (line,) = json.loads((tmp_path / "unscaled.json").read_text())["table"]
     assert (line["converged"], line["sklearn_converged"], line["seconds_ratio"]) == (1, 0, None)

@@ -228,8 +228,8 @@ def float64_objective(problem: Any, model: KernelExpansion, scores: Array | None
         norm_squared += float(np.sum(model.intercept**2))
     loss = losses(problem.task.augment(scores, model.plain, problem.examples), scores, model.plain, problem.examples)
     total = problem.C * float(problem.examples.weights @ loss)
-    if problem.task.intercept_price:
-        total += problem.task.intercept_price * problem.C1 * float(model.intercept[0])
+    if problem.task.intercept_nu:
+        total += problem.task.intercept_nu * problem.C1 * float(model.intercept[0])
     found: float = 0.5 * norm_squared + total
     return found
 

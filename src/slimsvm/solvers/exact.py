@@ -473,7 +473,7 @@ NEEDS = (
         "found {task}; solver='exact-cuts' solves it",
     ),
     Need(
-        lambda problem: not problem.task.intercept_price or problem.intercept == "free",
+        lambda problem: not problem.task.intercept_nu or problem.intercept == "free",
         "one class needs intercept='free', found {problem.intercept!r}",
     ),
 )

@@ -355,7 +355,7 @@ class OneClass(Task):
             raise ValueError(f"nu must be a number in (0, 1], found {self.nu!r}")
 
     @property
-    def intercept_price(self) -> float:  # type: ignore[override]
+    def intercept_nu(self) -> float:  # type: ignore[override]
         """Return ν."""
         return self.nu
 

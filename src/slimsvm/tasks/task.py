@@ -115,7 +115,7 @@ class Task:
         Whether one wrong label costs more than another.
     has_object_labels : bool
         Labels are any Python objects, each example's with a ``structure`` beside it (`ExampleTask`).
-    intercept_price : float
+    intercept_nu : float
         ν where the objective has the term ν C Ω b in the intercept b beside the losses, as with one class; else 0.
     step_loss : int or None
         Loss that steps on single rows have for this task: HINGE, ONE_VS_REST or EPSILON_INSENSITIVE of `slimsvm.core`.
@@ -143,7 +143,7 @@ class Task:
     has_targets: bool = False
     has_costs: bool = False
     has_object_labels: bool = False
-    intercept_price: float = 0.0
+    intercept_nu: float = 0.0
     step_loss: int | None = None
     is_compiled: bool = False
     is_smooth: bool = False

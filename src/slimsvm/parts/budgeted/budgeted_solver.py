@@ -85,7 +85,7 @@ class BudgetedSolver(Solver):
     def start(self, problem: Problem, state: BudgetState | None = None) -> Any:
         """Check parameters and set the run up."""
         name = type(self).__name__
-        if problem.task.intercept_price:
+        if problem.task.intercept_nu:
             return OneClassRun(problem, self, state)
         self.check(problem, self.finish, state)
         if state is not None:
@@ -141,7 +141,7 @@ class BudgetedSolver(Solver):
         Fit
             The fit over the rows of the chunk, without a finish.
         """
-        if problem.task.intercept_price:
+        if problem.task.intercept_nu:
             state = one_class_after_fit(state) if isinstance(state, AfterFit) else state
             return meet_one_class_chunk(self, problem, state)
         state = after_fit(state) if isinstance(state, AfterFit) else state

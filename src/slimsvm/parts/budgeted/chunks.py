@@ -179,9 +179,9 @@ def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | N
         )
         if model.n_basis:
             scores = rows.scores(rows.points_of(model.basis), model.coef)[:, 0].astype(np.float64)
-        rho = quantile(scores, recent.examples.weights, task.intercept_price)
+        rho = quantile(scores, recent.examples.weights, task.intercept_nu)
         fit.model, fit.objective = best_multiple(
-            model, model.norm_squared(), rho, scores, recent.examples.weights, task.intercept_price, problem.C * total
+            model, model.norm_squared(), rho, scores, recent.examples.weights, task.intercept_nu, problem.C * total
         )
         fit.counters = fit.counters | {"kernel_evals": evals, "report_kernel_evals": rows.counter.n}
     fit.state = OneClassState(_divided(box, rho), total, *_kept(recent))

@@ -91,7 +91,7 @@ class OneClassRun(Run):
     def __init__(self, problem: Problem, solver: Any, state: BudgetState | None):
         if getattr(solver, "damping", None) == "auto":  # every fit begins far from its solution, at the last one's C
             solver = type(solver)(**solver.get_params(deep=False) | {"damping": 0.0})
-        self.problem, self.solver, self.nu = problem, solver, problem.task.intercept_price
+        self.problem, self.solver, self.nu = problem, solver, problem.task.intercept_nu
         self.kernel_rows, rng = problem.bind(), problem.generator()
         n, examples = self.kernel_rows.n_rows, problem.examples
         self.box = box_problem(problem, rng)

@@ -252,7 +252,7 @@ class Dual(RowDual):
         """Return the dual of a problem whose task has one, or that of another task and its examples at the same C."""
         task, examples = task or problem.task, examples or problem.examples
         dual = vars(task.row_dual(examples, problem.C * examples.weights))
-        if task.intercept_price:
+        if task.intercept_nu:
             return cls(**dual)
         return cls(**dual, offset=float(problem.intercept == "regularized"), balanced=int(problem.intercept == "free"))
 
