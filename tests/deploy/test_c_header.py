@@ -259,7 +259,7 @@ def test_50_vectors_of_8_features_are_small(tmp_path):
 
 @needs_compiler
 def test_labels_that_c_reads_otherwise_are_escaped(tmp_path):
-    classes = ['"; int x; "', "a\\n ??/ é */"]
+    classes = ['"; int NAME_x; "', "a\\n ??/ é */ float 1.0f"]
     estimator = slimsvm.SVC().fit([[0.0], [1.0]], classes)
     estimator.to_c(tmp_path / "model.h")
     assert {" ".join(line[1:]) for line in run_header(tmp_path, [[0.0], [1.0]], "strings")} == set(classes)
@@ -274,6 +274,17 @@ def test_the_command_writes_beside_the_model(tmp_path, capsys):
     assert main(["export", str(tmp_path / "My model-1.slim"), "--to", "c", "--output", str(tmp_path / "a.h"),
                  "--name", "other"]) == 0  # fmt: skip
     assert "#define OTHER_N_FEATURES 3" in (tmp_path / "a.h").read_text(encoding="ascii")
+
+
+@pytest.mark.parametrize("name", ["my_name", "NAME_x", "NAME_N_1", "name"])
+def test_every_name_of_a_header_begins_as_was_asked(name):
+    """Also where the beginning is like what stands for it before there is one."""
+    text, *_ = c_header(read_plain_model(MODELS / "svc-exact.slim"), name)
+    assert text.startswith("/* binary")
+    assert f"#define {name.upper()}_N_FEATURES 3\n" in text
+    assert f"static inline void {name}_scores(const float *x, float *scores)" in text
+    words = re.findall(r"\b\w*?(?:N_FEATURES|N_CLASSES|_H|_scores|_classes|_vectors)\b", text)
+    assert {word for word in words if not word.startswith((f"{name}_", f"{name.upper()}_"))} == set()
 
 
 @pytest.mark.parametrize("name", ["svc-precomputed", "sequence", "svc-three-ties"])

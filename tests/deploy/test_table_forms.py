@@ -36,7 +36,7 @@ def rows(n, seed, levels=45):
         {
             "size": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n).round(1)),
             "kind": rng.choice(["a", 'b "float" \\ NAME_x', None], n),
-            "shop": [f"s{k}" for k in rng.integers(0, levels, n)],
+            "shop /* NAME_x */": [f"s{k}" for k in rng.integers(0, levels, n)],
             "one": "same",
             "price": [f"{price:,.2f}" for price in rng.lognormal(6, 2, n)],
         }

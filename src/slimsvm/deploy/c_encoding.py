@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slimsvm.deploy.c_text import array, number, string
+from slimsvm.deploy.c_text import array, named, number, string
 from slimsvm.deploy.steps import (
     Encoding,
     Filled,
@@ -274,8 +274,9 @@ def codes_in_c(levels: list[list[str | None]], name: str) -> str:
     """``NAME_code``, for the levels of each column."""
     words = ["(const char *)0" if level is None else string(level) for column in levels for level in column]
     starts = np.cumsum([0, *map(len, levels)])
-    text = CODE.replace("NAME_N_", f"{name.upper()}_N_").replace("NAME_", f"{name}_")
-    return text.format(n_columns=len(levels), levels=", ".join(words) or '""', starts=", ".join(map(str, starts)))
+    return named(CODE, name).format(
+        n_columns=len(levels), levels=", ".join(words) or '""', starts=", ".join(map(str, starts))
+    )
 
 
 def encoding_in_c(encoding: Encoding, name: str, real: str) -> str:
@@ -285,6 +286,5 @@ def encoding_in_c(encoding: Encoding, name: str, real: str) -> str:
     outputs = ", ".join(str(Writer._number(column)) for column in written.outputs)
     functions = RANK.format(real="double") + FIND
     functions += ENCODE.format(real=real, body=body, outputs=outputs, n_numbers=written.n_numbers)
-    text = written.constants + functions
-    text = text.replace("NAME_N_", f"{name.upper()}_N_").replace("NAME_", f"{name}_")
+    text = named(written.constants + functions, name)
     return "\n" + codes_in_c(written.texts, name) + re.sub(r" +\n", "\n", text)

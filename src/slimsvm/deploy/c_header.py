@@ -18,7 +18,7 @@ import numpy as np
 from slimsvm.deploy.c_encoding import encoding_in_c
 from slimsvm.deploy.c_fixed_point import fixed_point, fixed_point_bytes, fixed_point_text
 from slimsvm.deploy.c_floating_point import Float32Model, floating_point_bytes, floating_point_text
-from slimsvm.deploy.c_text import OfC, Values, array, classes_array, in_type
+from slimsvm.deploy.c_text import OfC, Values, array, classes_array, in_type, named
 from slimsvm.deploy.conformal import bound_for_export
 from slimsvm.deploy.decisions import AS_THEY_ARE, DECISIONS, NUMBERS
 from slimsvm.deploy.plain_model import PlainModel, describe
@@ -46,13 +46,13 @@ HEAD = """\
  *
 {usage}
  */
-#ifndef {NAME}_H
-#define {NAME}_H
+#ifndef NAME_H
+#define NAME_H
 
 #include <stdint.h>
 
-#define {NAME}_N_FEATURES {n_features}
-#define {NAME}_N_OUTPUTS {n_outputs}
+#define NAME_N_FEATURES {n_features}
+#define NAME_N_OUTPUTS {n_outputs}
 """
 # What a header says of its ``NAME_predict``, for the kinds of models that have one.
 COMMENTS = {
@@ -179,15 +179,17 @@ def _header(model: PlainModel, name: str, dtype: str, error: str, text: str, alp
         comment = SET if model.classes is not None else INTERVAL
         functions += f"\n/* {comment.format(alpha=float(alpha))} */\n{_guaranteed(model, c, bound)}"
     numbers = f"{dtype}, no allocation, no library." + (f"\n * In this arithmetic, {error}." if error else "")
-    head = HEAD.format(text=describe(model), numbers=numbers, usage=in_type("\n".join(usage), reals), NAME=name.upper(),
+    head = HEAD.format(text=describe(model), numbers=numbers, usage=in_type("\n".join(usage), reals),
                        n_features=model.n_features, n_outputs=model.n_outputs)  # fmt: skip
+    labels = ""
     if model.classes is not None:
-        head += f"#define NAME_N_CLASSES {len(model.classes)}\n\n{classes_array(model.classes)}"
-    head += "".join(array(part, values, shape, reals) for part, (values, shape) in c.arrays.items())
+        head += f"#define NAME_N_CLASSES {len(model.classes)}\n\n"
+        labels = classes_array(model.classes, name)  # a label may be NAME_1, too
+    constants = "".join(array(part, values, shape, reals) for part, (values, shape) in c.arrays.items())
     helpers = (in_type(function, reals) for function in c.functions.values())
     text += "".join(function for function in helpers if function not in text)  # the kernel may have some, too
-    text = f"{head}{text}\n{in_type(functions, reals)}\n#endif\n"
-    return re.sub(r"\bNAME(?=_[A-Z])", name.upper(), text).replace("NAME_", f"{name}_")
+    text = f"{constants}{text}\n{in_type(functions, reals)}\n#endif\n"
+    return named(head, name) + labels + named(text, name)
 
 
 def _predict(model: PlainModel, c: OfC) -> str:

@@ -194,8 +194,13 @@ def array(name: str, values: Array, shape: str, dtype: str = "float32") -> str:
     return "\n".join([*lines, "};\n"])
 
 
-def classes_array(classes: Array) -> str:
-    """The labels of the classes, as numbers of their type or strings."""
+def named(code: str, name: str) -> str:
+    """Code with the beginning that its names have, NAME in code that is no header's yet; macros have it in capitals."""
+    return re.sub(r"\bNAME_(?=([A-Z])?)", lambda found: f"{name.upper() if found[1] else name}_", code)
+
+
+def classes_array(classes: Array, name: str) -> str:
+    """The labels of the classes, as numbers of their type or strings, in an array of a header of this name."""
     if classes.dtype.kind in "biu":
         kind, words = "int64_t ", list(map(str, whole_numbers(classes, 2**63 - 1, "a C header")))
         words = ["-9223372036854775807 - 1" if word == str(-(2**63)) else word for word in words]
@@ -206,7 +211,7 @@ def classes_array(classes: Array) -> str:
         if ended := [label for label in labels if "\0" in label]:
             raise ValueError(f"a text of C ends at its first zero byte, found the label {ended[0]!r}")
         kind, words = "char *const ", list(map(string, labels))
-    return f"static const {kind}NAME_classes[NAME_N_CLASSES] = {{{', '.join(words)}}};\n"
+    return named(f"static const {kind}NAME_classes[NAME_N_CLASSES] = ", name) + f"{{{', '.join(words)}}};\n"
 
 
 def string(text: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from slimsvm.deploy.c_encoding import RANK, codes_in_c
 from slimsvm.deploy.c_header import c_header
-from slimsvm.deploy.c_text import array
+from slimsvm.deploy.c_text import array, named
 from slimsvm.deploy.json_model import json_parts
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.table_model import TableModel, counted
@@ -121,12 +121,16 @@ def _encode(model: TableModel, name: str, real: str) -> str:
 
     def filled(template: str, **values: Any) -> str:
         """A template with its names and types; texts of levels are not looked at."""
-        named = template.replace("NAME_N_", f"{name.upper()}_N_").replace("NAME_", f"{name}_")
-        return re.sub(r"\bfloat\b", real, named).format(**values)
+        return re.sub(r"\bfloat\b", real, named(template, name)).format(**values)
 
     constants, body, levels, at = "", "", list[list[str | None]](), 0
     for j, encoder in enumerate(model.encoding.encoders):
-        said = f"{encoder.name}: {encoder.told()}".replace("*/", "* /").encode("ascii", "replace").decode()
+        said = (
+            f"{encoder.name}: {encoder.told()}".replace("*/", "* /")
+            .replace("/*", "/ *")
+            .encode("ascii", "replace")
+            .decode()
+        )
         place = {"j": j, "at": at, "said": said}
         if isinstance(encoder, Numbers):
             n = len(encoder.values)
@@ -144,5 +148,5 @@ def _encode(model: TableModel, name: str, real: str) -> str:
         levels.append(list(encoder.levels) if isinstance(encoder, Levels | ManyLevels) else [])
         at += encoder.width
     body = body if at else "    x[0] = 0;\n"
-    encode = RANK.format(real=real).replace("NAME_", f"{name}_") + filled(ENCODE, body=body)
-    return "\n" + constants.replace("NAME_", f"{name}_") + codes_in_c(levels, name) + encode
+    encode = named(RANK.format(real=real), name) + filled(ENCODE, body=body)
+    return "\n" + named(constants, name) + codes_in_c(levels, name) + encode
