@@ -1,5 +1,6 @@
 """Probabilities: what they are calibrated on, the calibration, and what estimators, streams and files make of it."""
 
+import time
 import warnings
 from itertools import combinations
 
@@ -486,6 +487,23 @@ def test_a_second_fit_without_time(monkeypatch):
     monkeypatch.setattr(calibrating, "held_out", late)
     clf = SVC(max_basis=10, probability=True, random_state=0).fit(X, y)
     assert log_loss(NEW[1], clf.predict_proba(NEW[0])) < 0.4
+
+
+def test_scores_are_calibrated_when_the_time_is_over(monkeypatch):
+    """A clock that stands still until scores out of sample are known."""
+    from slimsvm.estimators._shared import calibrating
+
+    now, usual = [0.0], calibrating.out_of_sample
+
+    def late(*args):
+        found, now[0] = usual(*args), 10.0
+        return found
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(calibrating, "out_of_sample", late)
+    for y in (MOONS[1], np.arange(len(MOONS[1])) % 3):
+        clf = SVC(probability=True, max_seconds=1.0).fit(MOONS[0], y)
+        assert np.isfinite(clf.predict_proba(NEW[0])).all()
 
 
 def test_files_hold_them(tmp_path):

@@ -291,7 +291,8 @@ class Probabilities:
         labels, weights = solved.examples.labels[rows], solved.examples.weights
         weights = weights[rows] if len(weights) == len(solved.examples.labels) else np.ones(len(rows))
         ends = int(solved.examples.labels.min()), int(solved.examples.labels.max())
-        self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights, ends)
+        with no_limit():  # a few thousand rows at most
+            self.calibration_ = calibration_of(solved.task, scores + self._centre, labels, weights, ends)
         self._seen = Seen(scores, labels, weights) if hasattr(self.solver_, "partial_solve") else None
         return rows, scores
 
