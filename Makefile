@@ -107,6 +107,7 @@ $(REPORT): $(wildcard benchmarks/results/cells/*/*.json benchmarks/*/*.py benchm
 
 # The examples of the gallery run, on one core; one of them ships a model as WebAssembly.
 docs: $(DOCS_STAMP) library wasm $(REPORT)
+	rm -rf docs/api
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build
 	@echo docs/_build/index.html
 
@@ -171,6 +172,6 @@ check-core: library
 	qemu-x86_64 -cpu Nehalem $(BIN)/python -m pytest -q -p no:xdist tests/core/test_border.py tests/contracts/test_kernels.py
 
 clean:
-	rm -rf docs/_build docs/gallery docs/report demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
+	rm -rf docs/_build docs/api docs/gallery docs/report demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/slimsvm/core/*.so src/slimsvm/core/*.dylib \
 		src/slimsvm/core/*.dll $(STAMP) $(DOCS_STAMP) $(PROGRAMS_STAMP) $(OLDEST_STAMP)
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

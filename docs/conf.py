@@ -13,6 +13,7 @@ release = version = installed_version("slimsvm")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
@@ -26,6 +27,7 @@ exclude_patterns = [
     "gallery/**/*.zip",
 ]
 suppress_warnings = ["config.cache"]  # the gallery's settings have a function
+templates_path = ["templates"]  # the page of a public name, which the API reference makes in docs/api
 html_theme = "furo"
 html_title = "slimsvm"
 html_show_copyright = False

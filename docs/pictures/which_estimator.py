@@ -12,14 +12,14 @@ PICTURE = Path(__file__).with_suffix(".svg")
 
 # What is asked; what to write; the page that the answer leads to.
 FIRST = (
-    ("raw tables: texts, categories, dates", "TableClassifier(), TableRegressor()", "api.html#slimsvm.TableClassifier"),
-    ("sequences, a label for each row", "SequenceSVM()", "api.html#slimsvm.SequenceSVM"),
-    ("rows to sort within queries", "RankSVM()", "api.html#slimsvm.RankSVM"),
+    ("raw tables: texts, categories, dates", "TableClassifier(), TableRegressor()", "api/slimsvm.TableClassifier.html"),
+    ("sequences, a label for each row", "SequenceSVM()", "api/slimsvm.SequenceSVM.html"),
+    ("rows to sort within queries", "RankSVM()", "api/slimsvm.RankSVM.html"),
     ("another structure: trees, grids, …", "StructuredSVM(task)", "tutorials/own_task.html"),
-    ("normal rows only, novelties to find", "OneClassSVM()", "api.html#slimsvm.OneClassSVM"),
-    ("classes with an order", "OrdinalSVC()", "api.html#slimsvm.OrdinalSVC"),
-    ("numbers to predict", "SVR()", "api.html#slimsvm.SVR"),
-    ("classes, or several labels a row", "SVC()", "api.html#slimsvm.SVC"),
+    ("normal rows only, novelties to find", "OneClassSVM()", "api/slimsvm.OneClassSVM.html"),
+    ("classes with an order", "OrdinalSVC()", "api/slimsvm.OrdinalSVC.html"),
+    ("numbers to predict", "SVR()", "api/slimsvm.SVR.html"),
+    ("classes, or several labels a row", "SVC()", "api/slimsvm.SVC.html"),
 )
 THEN = (
     ("C and gamma are not known", 'C="validate", gamma="validate"', "gallery/first_steps/grid_search.html"),
@@ -36,8 +36,8 @@ THEN = (
     ("rows arrive in chunks", 'solver="bsgd", partial_fit', "gallery/large/streams.html"),
 )
 
-WIDTH, LINE, BOX = 614, 46, 34
-LEFT, RIGHT = (4, 262), (306, 304)  # where boxes begin, and how wide they are
+WIDTH, LINE, BOX = 640, 46, 34
+LEFT, RIGHT = (4, 290), (332, 304)  # where boxes begin, and how wide they are
 
 # A page of the documentation has the variables; elsewhere the colours behind them hold.
 STYLE = """

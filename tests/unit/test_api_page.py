@@ -10,7 +10,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 
 def test_every_public_name_has_its_place():
     text = PAGE.read_text(encoding="utf-8")
-    documented = re.findall(r"^\.\. auto(?:class|function|exception):: (\w+)$", text, flags=re.M)
+    documented = re.findall(r"^   (\w+)$", text, flags=re.M)
     assert len(documented) == len(set(documented))
     modules = {name for name in slimsvm.__all__ if f"[`{name}`]" in text}
     assert modules == {"datasets", "kernels", "onnx"}
