@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from benchmarks.report.cells import CELLS
 
 Rows = list[dict[str, Any]]
 
@@ -27,28 +29,55 @@ def machine_of(facts: dict[str, Any]) -> str:
 
 # A cell that is begun at a higher load than this ran beside other work.
 BUSY = 0.7
-# Files that make records of a benchmark stale when they change: those of its algorithms, and what all are made of.
-COMMON = "core", "src/slimsvm/kernels", "src/slimsvm/parts/solver.py"
+# Files that make records of a benchmark stale when they change: those of its algorithms, and of what stands beside all,
+# the exact SVM and the core.
+COMMON = (
+    "core/ascent", "core/budget", "core/cuts", "core/decomposition", "core/gradients", "core/kernels", "core/losses",
+    "core/rows", "core/scores", "core/simd", "core/span", "core/support", "core/threads", "src/slimsvm/kernels",
+    "src/slimsvm/parts/dual_ascent", "src/slimsvm/parts/solver.py", "src/slimsvm/solvers/exact.py",
+    "benchmarks/shared/trials.py",
+)  # fmt: skip
+LOW_RANK = "src/slimsvm/solvers/low_rank.py", "src/slimsvm/parts/span"
+BALLS = "src/slimsvm/solvers/bvm.py", "src/slimsvm/solvers/cvm.py", "src/slimsvm/parts/enclosing_ball.py"
+PURSUIT = "src/slimsvm/solvers/cpsp.py", "src/slimsvm/parts/pursuit.py", "src/slimsvm/parts/descent"
+LASVM = "src/slimsvm/solvers/lasvm.py"
 STALE_WITH = {
     "sampled-cuts": (
         "src/slimsvm/solvers/sampled_cuts.py",
         "src/slimsvm/parts/cuts",
         "benchmarks/sampled_cuts/experiments.py",
+        "benchmarks/shared/methods.py",
+        *LOW_RANK,
         *COMMON,
     ),
-    "budget": ("src/slimsvm/parts/budgeted", "src/slimsvm/budget", "benchmarks/budget/experiments.py", *COMMON),
+    "budget": (
+        "src/slimsvm/solvers/bsca.py",
+        "src/slimsvm/solvers/bsgd.py",
+        "src/slimsvm/parts/budgeted",
+        "src/slimsvm/budget",
+        "benchmarks/budget/experiments.py",
+        *COMMON,
+    ),
     "cross-training": (
         "src/slimsvm/editing",
-        "src/slimsvm/parts/dual_ascent",
-        "benchmarks/cross_training/experiments.py",
-        "benchmarks/cross_training/measuring.py",
+        "benchmarks/cross_training",
+        LASVM,
+        *BALLS,
+        *PURSUIT,
+        *LOW_RANK,
         *COMMON,
     ),
     "subspace": (
-        "src/slimsvm/solvers/cpsp.py",
-        "src/slimsvm/parts/pursuit.py",
+        *PURSUIT,
+        "src/slimsvm/parts/cuts",
+        "src/slimsvm/bases",
+        "src/slimsvm/solvers/learned_vectors.py",
+        LASVM,
+        *BALLS,
+        *LOW_RANK,
         "benchmarks/subspace/experiments.py",
         "benchmarks/subspace/sized_methods.py",
+        "benchmarks/shared/methods.py",
         *COMMON,
     ),
 }
@@ -57,15 +86,30 @@ STALE_WITH |= {kind: STALE_WITH["subspace"] for kind in ("objectives", "comparat
 
 
 @cache
-def changed_since(commit: str | None, kind: str) -> str:
-    """Whether the files that make a benchmark's records stale are other ones now."""
+def changed_since(commit: str | None, kind: str) -> tuple[str, ...] | None:
+    """What of the files that make a benchmark's records stale is another one now; None where that is not known."""
     if commit is None or kind not in STALE_WITH:
-        return "not known"
+        return None
     told = subprocess.run(
-        ["git", "diff", "--quiet", commit.removesuffix("-changed"), "--", *STALE_WITH[kind]],
-        cwd=Path(__file__).parents[2], capture_output=True, check=False,
+        ["git", "diff", "--name-only", commit.removesuffix("-changed"), "--", *STALE_WITH[kind]],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return {0: "no", 1: "yes"}.get(told.returncode, "not known")
+    if told.returncode:
+        return None
+    return tuple(path for path in STALE_WITH[kind] if any(name.startswith(path) for name in told.stdout.split()))
+
+
+def told_of_changes(commits: Iterable[str | None], kind: str) -> str:
+    """What has changed since any of the commits, in words."""
+    found = [changed_since(commit, kind) for commit in commits]
+    changed = dict.fromkeys(path for paths in found for path in paths or ())
+    known = ", ".join(changed) or "no"
+    return known if None not in found else "not known"
+
+
+def told_of_loads(loads: Sequence[float]) -> str:
+    """The lowest and the highest load."""
+    return " to ".join(dict.fromkeys(f"{load:.1f}" for load in (min(loads), max(loads)))) if loads else "–"
 
 
 class Found:
@@ -161,20 +205,33 @@ class Found:
         return f"{done} of {len(self.cells)} cells done, {days}. {told}.{beside} {', '.join(versions)}."
 
     def records(self, kind: str) -> Rows:
-        """Of each cell of a benchmark: when and at which commit it was measured, and whether it is stale."""
-        return [
-            {
-                "cell": name,
-                "status": record["status"],
-                "begun": record["begun"][:16].replace("T", " "),
-                "minutes": round(record.get("seconds", 0.0) / 60, 1),
-                "load before": record.get("load"),
-                "commit": record.get("commit") or "not recorded",
-                "stale when these change": " ".join(STALE_WITH.get(kind, ())),
-                "changed since": changed_since(record.get("commit"), kind),
-            }
-            for name, record in ((name, self.cells[name]) for name in self.of(kind))
-        ]
+        """Of each cell of a benchmark: when, where and at which commits it was measured, and what has changed since."""
+        return [self._origin(name, kind) for name in self.of(kind)]
+
+    def _origin(self, name: str, kind: str) -> dict[str, Any]:
+        """When, where and at which commits the fits of a cell were measured, and what has changed since."""
+        cell, fits = self.cells[name], self.results(name).get("records") or []
+        commits = dict.fromkeys(fit.get("commit") or cell.get("commit") for fit in fits) or [cell.get("commit")]
+        loads = [fit["load"] for fit in fits if fit.get("load") is not None]
+        loads += [cell["load"]] if cell.get("load") is not None else []
+        return {
+            "cell": name,
+            "status": cell["status"],
+            "begun": cell["begun"][:16].replace("T", " "),
+            "minutes": round(cell.get("seconds", 0.0) / 60, 1),
+            "machine": machine_of(cell["machine"]),
+            "load": told_of_loads(loads),
+            "commit": ", ".join(commit or "not recorded" for commit in commits),
+            "options": self._told_of_options(name),
+            "changed since": told_of_changes(commits, kind),
+        }
+
+    def _told_of_options(self, name: str) -> str:
+        """Whether a cell would be run with the same options now."""
+        if name not in CELLS:
+            return "no cell any more"
+        own = tuple(self.cells[name].get("argv", ()))
+        return "as now" if own in filter(None, (CELLS[name].argv, CELLS[name].quick)) else "others now"
 
 
 def rows_of_markdown(text: str) -> Rows:

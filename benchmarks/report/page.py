@@ -21,7 +21,7 @@ from PIL import Image
 
 from benchmarks.report.found import Found
 from benchmarks.report.papers import SECTIONS
-from benchmarks.report.verdicts import Verdict
+from benchmarks.report.verdicts import SEEN, Verdict
 from benchmarks.shared.registry import BENCHES, draw
 from slimsvm.cli.output import CommandError, say
 
@@ -152,9 +152,10 @@ def picture(path: Path, item: Item) -> str:
     with Image.open(path) as image, BytesIO() as few:
         image.convert("RGB").quantize(COLOURS).save(few, "png", optimize=True)
         data = base64.b64encode(few.getvalue()).decode("ascii")
-    seen = item.text.partition("\n")[0]
-    alt = html.escape(f"{item.title} ({path.stem}). {seen}", quote=True)
-    return f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"></figure>'
+    lines, cell = item.text.splitlines(), html.escape(path.parent.name)
+    seen = next((line for line in lines if line.startswith(SEEN)), "".join(lines[:1]))
+    alt = html.escape(f"{item.title} ({path.parent.name}). {seen}", quote=True)
+    return f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"><figcaption>{cell}</figcaption></figure>'
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -184,7 +185,7 @@ def as_markdown(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str
         lines += [f"## {title}", ""]
         for item in items:
             lines += [f"### {item.title}", "", *(part for line in item.text.splitlines() for part in (line, ""))]
-            lines += [f"(picture: {path.name})" for path in item.pictures]
+            lines += [f"(picture: {path.parent.name}, {path.name})" for path in item.pictures]
             for rows in item.tables:
                 if rows:
                     lines += [*markdown(rows), ""]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.report import bsca, cpsp, cross_training, peers_section, sampled_cuts
-from benchmarks.report.found import Found, Rows
+from benchmarks.report.found import STALE_WITH, Found, Rows
 from benchmarks.report.verdicts import NO_CLAIM, Verdict, overview
 
 Items = list[tuple[Any, ...]]
@@ -59,8 +59,8 @@ def first_table(found: Found) -> Items:
     """What the page opens with."""
     text = (
         "Each claim of the four papers, with what was found here. Reproduced: every check agrees at the paper's own "
-        "size. Reproduced smaller: every check agrees, with fewer rows. The checks stand below, figure by figure; "
-        "checks of our own methods are not counted here."
+        "size. Reproduced smaller: every check agrees, with fewer rows or settings. The checks stand below, figure by "
+        "figure; checks of our own methods are not counted here."
     )
     return [("What was reproduced", text, [claims(found)], [])]
 
@@ -73,7 +73,9 @@ def weighed(items: Callable[[Found], Items]) -> Callable[[Found], Items]:
         text = "What the paper says of each figure and table was checked on what was measured; the texts say how."
         records = [row for kind in KINDS_OF[items] for row in found.records(kind)]
         told = (
-            "When and at which commit each cell was measured, and whether files that make it stale have changed since."
+            "When, where, beside which load and at which commit each cell was measured, and what of the files that "
+            f"make it stale has changed since. These files are: {', '.join(STALE_WITH[KINDS_OF[items][0]])}. A load "
+            "above 1 means that other work ran beside."
         )
         return [("In short", text, [overview(own)], []), *own, ("Records", told, [records], [])]
 

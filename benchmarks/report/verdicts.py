@@ -13,6 +13,8 @@ NOTHING = "Not measured in this run."
 WHOLE = "whole"
 # Instead of the paper's number, where the paper claims nothing.
 NO_CLAIM = "–"
+# What a line begins with that says what was measured.
+SEEN = "Here: "
 MARKS = {True: "✓", False: "✗"}
 
 
@@ -53,7 +55,7 @@ class Verdict(NamedTuple):
 
     def __str__(self) -> str:
         """The claim, what was measured, how many checks agree, why others do not, and the rest, each on a line."""
-        lines = [f"The paper: {self.claim}", *([f"Here: {self.ours}."] if self.ours else [])]
+        lines = [f"The paper: {self.claim}", *([f"{SEEN}{self.ours}."] if self.ours else [])]
         lines.append(" ".join(counted(self.checks)) or NOTHING)
         if not all(check.holds for check in self.checks) and self.why:
             lines.append(self.why)

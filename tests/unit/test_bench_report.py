@@ -1,10 +1,13 @@
 """``python -m benchmarks all``, ``report``, ``peers``: cells that are done stay done, and the page has everything."""
 
+import inspect
 import json
 import re
 import signal
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +15,15 @@ import pytest
 from benchmarks.command_line import main
 from benchmarks.peers.measuring import Server
 from benchmarks.report import all_cells
+from benchmarks.report import found as found_of_cells
 from benchmarks.report.cells import CELLS, Cell
-from benchmarks.report.found import Found, rows_of_markdown
+from benchmarks.report.doc_tables import RESULTS
+from benchmarks.report.found import STALE_WITH, Found, rows_of_markdown
 from benchmarks.report.papers import SECTIONS
 from benchmarks.report.peers_section import how_beaten
 from benchmarks.shared.fronts import front, is_never_beaten
 from chromium_for_tests import Browser
+from slimsvm.parts.solver import Solver
 
 FACTS = {"processor": "one", "cores": 2, "numpy": "2"}
 
@@ -181,11 +187,13 @@ def test_the_page_has_every_figure_and_table_and_says_what_lacks(results, tmp_pa
     for part in (
         *(f"Figure {i}:" for i in range(1, 8)),
         "checkerboard, violated r=400, paper's steps, test error: +0.01 points, at most 0.64 (3,000 rows, there "
-        "1,000,000)",
+        "1,000,000; 1 run, there 3)",
         "checkerboard, uniform r=1000, paper's steps, train error: +3.04 points, at most 0.31 (3,000 rows, there "
-        "1,000,000)",
+        "1,000,000; 1 run, there 3)",
         "| checkerboard | violated r=400, paper's steps | 3,000 / 1,000,000 | 1 / 60,101 | 3.00 / 2.90 ✓ (± 0.31) |",
-        "| ✓ | board, scikit-learn SVC, 1 to 9 rows: n^1.98 |",
+        "| ✓ | board, scikit-learn SVC, 1 to 9 rows: n^1.98, above 1 |",
+        "(picture: cross-training-gaussians, cross-training-gaussians.png)",
+        "| budget susy | failed | 2026-01-01 | 0 | one, 2 cores | – | not recorded | others now | not known |",
         "Lacking: budget susy (failed).",
         "| How soon BSCA is as good as BSGD, and how steady both end | 3 | 0 | 0 | 0 |",
         "| Figure 2 | 1 | 1 | 0 | 0 |",
@@ -206,6 +214,10 @@ def test_the_page_has_every_figure_and_table_and_says_what_lacks(results, tmp_pa
     assert page.count("<img ") == docs.count("<img ") == 7 + 1 + 1 + 1
     assert all(line.startswith("<div>") for line in docs.splitlines() if "<p>" in line)  # HTML ends at an empty line
     assert "&lt;b&gt;few" in page
+    assert page.count("<figcaption>cross-training-gaussians</figcaption>") == 1
+    assert (
+        'alt="Figure 3: two Gaussians, vectors, error and time against rows (cross-training-gaussians). Here: ' in page
+    )
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert main(["report", "--results", str(tmp_path / "none"), "--output", str(out)]) == 1
 
@@ -234,6 +246,50 @@ def test_the_page_in_a_browser_is_whole_narrow_and_wide_and_sorts(results, tmp_p
         assert browser.evaluate(column) == "–,12,1.98"
         assert browser.errors == []
         assert all(url.startswith(("file:", "data:", "about:")) for url in browser.requests)
+
+
+@pytest.mark.parametrize("kind", STALE_WITH)
+def test_what_makes_records_stale_is_there_and_has_every_solver_that_is_measured(kind):
+    """A path that is no more would never change."""
+    root = all_cells.ROOT
+    assert [path for path in STALE_WITH[kind] if not (root / path).exists()] == []
+    module = {"budget": "budget.experiments", "many-epochs": "budget.experiments", "sampled-cuts": "shared.methods",
+              "cross-training": "cross_training.compared_solvers"}.get(kind, "subspace.sized_methods")  # fmt: skip
+    solvers = {value for value in vars(import_module(f"benchmarks.{module}")).values() if is_solver(value)}
+    files = {Path(inspect.getfile(solver)).relative_to(root).as_posix() for solver in solvers}
+    unused = {"src/slimsvm/solvers/learned_vectors.py"} if kind == "sampled-cuts" else set()
+    assert [file for file in sorted(files - unused) if not file.startswith(STALE_WITH[kind])] == []
+
+
+def is_solver(value):
+    return inspect.isclass(value) and issubclass(value, Solver) and value is not Solver
+
+
+def test_records_say_what_has_changed_since_each_of_their_commits(tmp_path, monkeypatch):
+    folder = tmp_path / "cells" / "budget-adult"
+    folder.mkdir(parents=True)
+    fits = [{"commit": "a", "load": 0.5}, {"commit": "b", "load": 2.25}]
+    done = {"cell": "budget adult", "status": "done", "begun": "2026-01-01", "machine": FACTS, "load": 0.1}
+    (folder / "done.json").write_text(json.dumps(done | {"argv": ["budget", "--sets", "adult"]}))
+    (folder / "budget.json").write_text(json.dumps({"records": fits}))
+    changes = {"a": ("core/budget", "core/rows"), "b": ("core/rows",)}
+    monkeypatch.setattr(found_of_cells, "changed_since", lambda commit, kind: changes[commit])
+    (row,) = Found(tmp_path).records("budget")
+    assert (row["commit"], row["changed since"], row["options"]) == ("a, b", "core/budget, core/rows", "as now")
+    assert (row["load"], row["machine"]) == ("0.1 to 2.2", "one, 2 cores")
+
+
+def test_what_changed_is_asked_of_git():
+    head = subprocess.run(["git", "rev-parse", "HEAD~50"], cwd=all_cells.ROOT, capture_output=True, text=True)
+    if head.returncode:
+        pytest.skip("needs the history")
+    assert set(found_of_cells.changed_since(head.stdout.strip(), "budget")) <= set(STALE_WITH["budget"])
+    assert found_of_cells.changed_since("no such commit", "budget") is None
+    assert found_of_cells.changed_since(None, "budget") is None
+
+
+def test_every_cell_of_the_committed_results_is_one_that_all_runs():
+    assert [name for name in Found(RESULTS).cells if name not in CELLS] == []
 
 
 def test_found_reads_markdown(results):
