@@ -1,4 +1,6 @@
-"""The tables of results in README and docs, written from a run that is committed: nobody copies a number by hand.
+"""The tables of results in README and docs, and sentences that count, written from a run that is committed.
+
+Nobody copies a number by hand.
 
 A table stands between ``<!-- results: NAME -->`` and ``<!-- end of results -->``; `TABLES` has what is written there,
 from the cells of ``python -m benchmarks all``. A line below the table says where and when its cells were run. A test
@@ -16,6 +18,7 @@ from typing import Any
 from benchmarks.report.all_cells import ROOT
 from benchmarks.report.block_tables import BLOCK_TABLES
 from benchmarks.report.board_tables import BOARD_TABLES
+from benchmarks.report.doc_sentences import SENTENCES
 from benchmarks.report.found import Found
 from benchmarks.report.own_tables import OWN_TABLES
 from benchmarks.report.paper_tables import PAPER_TABLES
@@ -25,6 +28,7 @@ from slimsvm.cli.output import CommandError, say
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 TABLES: dict[str, Callable[[Found], str]] = OWN_TABLES | BOARD_TABLES | BLOCK_TABLES | PAPER_TABLES | PLAIN_TABLES
+WRITTEN = TABLES | SENTENCES
 PLACE = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
 
@@ -65,8 +69,8 @@ def with_tables(text: str, found: Found) -> str:
 
     def put(place: re.Match[str]) -> str:
         begin, name, end = place.groups()
-        if name not in TABLES:
-            raise CommandError(f"results: {name} is no table; there are {', '.join(TABLES)}")
-        return begin + TABLES[name](found) + end
+        if name not in WRITTEN:
+            raise CommandError(f"results: {name} is no table; there are {', '.join(WRITTEN)}")
+        return begin + WRITTEN[name](found) + end
 
     return PLACE.sub(put, text)
