@@ -286,6 +286,37 @@ def test_ties_count_as_farther_outside():
     assert sorted(p) in ([(1 + n[0]) / 31, 1.0], [(1 + n[1]) / 31, 1.0], [1.0, 1.0])
 
 
+OF_TIES = {
+    "targets": SVR(calibration_size=0.5, precision="float64"),
+    "counts": SVR(calibration_size=0.5, loss="poisson"),
+    "quantiles": SVR(calibration_size=0.5, loss="quantile", quantile=[0.2, 0.8], precision="float64"),
+    "classes": SVC(calibration_size=0.5, precision="float64"),
+    "one class": OneClassSVM(calibration_size=0.5, nu=0.2, precision="float64"),
+}
+
+
+@pytest.mark.parametrize("name", OF_TIES)
+def test_rows_alike_are_as_far_outside_to_the_bit(name):
+    """Rounding would leave out all rows that are like the one at the bound."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(0, 2, size=(120, 3)).astype(float)
+        y = rows[:, 0] * 0.7 + rng.choice([0.1, 1.3, 2.7], 120, p=[0.1, 0.8, 0.1])
+        y = np.digitize(y, [0.5, 1.5]) if name in ("classes", "counts") else y
+        machine = clone(OF_TIES[name]).set_params(random_state=seed)
+        machine = machine.fit(rows) if name == "one class" else machine.fit(rows, y)
+        held = machine.calibration_indices_
+        for alpha in (0.05, 0.1, 0.2, 0.3, 0.5):
+            found, own = predicted(machine, rows[held], alpha), y[held]
+            if name == "one class":
+                right = found > alpha
+            elif name == "classes":
+                right = found[np.arange(60), places(machine, own)]
+            else:
+                right = (found[:, 0] <= own) & (own <= found[:, 1])
+            assert right.sum() >= np.ceil(61 * (1 - alpha))
+
+
 # -- how often it is right ----
 
 

@@ -257,7 +257,9 @@ class PredictsIntervals(Conformal):
 
     def _nonconformity(self: Any, scores: Array, labels: Array) -> Array:
         low, high = ends_of(self._decision().predicted(scores))
-        found: Array = np.maximum(low - labels, labels - high)
+        # Sums of the prediction and this number are rounded, and must not end short of the label.
+        rounding = 2.0 * np.finfo(np.float64).eps * (np.maximum(np.abs(low), np.abs(high)) + np.abs(labels))
+        found: Array = np.maximum(low - labels, labels - high) + rounding
         return found
 
     @available_if(has_guarantee)

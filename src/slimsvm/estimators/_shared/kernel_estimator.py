@@ -495,8 +495,9 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
     def _unseen(self, fit: Fit, problem: Problem, X: Any, y: Array, held: HeldOut | None, found: Any) -> Unseen:
         """Scores and labels of rows held out, or of rows that were trained on."""
         if held is not None:
-            scores, labels = scores_held_out(fit, problem, held)
-            return Unseen(scores + self._centre, labels, held.lent, HELD_OUT)
+            # By the model that predicts new rows, so that rows alike have scores alike to the bit.
+            scores, labels = scores_held_out(replace(fit, model=self._shifted(fit.model)), problem, held)
+            return Unseen(scores, labels, held.lent, HELD_OUT)
         rows, scores = found
         unknown = np.isnan(scores)
         if unknown.any():  # of pairs of other classes, which never saw the row
@@ -514,8 +515,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         index, codes = trained
         if self._columns is not None:
             fit.model = self._widened(fit.model)
-        if np.any(self._centre):
-            fit.model = replace(fit.model, intercept=fit.model.intercept + self._centre)
+        fit.model = self._shifted(fit.model)
         if not fit.model.kernel.has_features:
             columns = fit.model.basis.astype(np.int64)
             fit.model = replace(fit.model, basis=columns if index is None else index[columns])
@@ -538,6 +538,10 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         if rows is not None:
             positions = rows if index is None else index[rows]
             self._support = Support(fit.model, positions, None if codes is None else codes[rows])
+
+    def _shifted(self, model: KernelExpansion) -> KernelExpansion:
+        """The model with what is added to its scores."""
+        return replace(model, intercept=model.intercept + self._centre) if np.any(self._centre) else model
 
     def _iterations(self, n_iter: int, history: list[dict[str, Any]]) -> Any:
         """The value of ``n_iter_``."""
