@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import subprocess
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 import slimsvm
 from slimsvm import TableClassifier, TableRegressor
 from slimsvm.cli import main
+from slimsvm.estimators._shared.table_additive import additive_models
+from slimsvm.estimators._shared.table_saving import goal_of
 from slimsvm.tables import table_of
 from slimsvm.tables.texts import as_numbers
 
@@ -32,6 +35,7 @@ int main(void)
 
 def rows(n, seed, levels=45):
     rng = np.random.default_rng(seed)
+    days = pd.Timestamp("1899-11-05 03:10") + pd.to_timedelta(rng.integers(0, 1_900_000, n), "h")
     frame = pd.DataFrame(
         {
             "size": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n).round(1)),
@@ -39,6 +43,7 @@ def rows(n, seed, levels=45):
             "shop /* NAME_x */": [f"s{k}" for k in rng.integers(0, levels, n)],
             "one": "same",
             "price": [f"{price:,.2f}" for price in rng.lognormal(6, 2, n)],
+            "sold": days.where(rng.random(n) > 0.1),
         }
     )
     return frame, frame["size"].fillna(1.0).to_numpy() * np.where(frame["kind"] == "a", 1.0, -1.0)
@@ -46,13 +51,36 @@ def rows(n, seed, levels=45):
 
 X, Y = rows(250, 0)
 NEW, _ = rows(60, 1, levels=60)
-TARGETS = {"two": np.where(Y > 0, "up", "down"), "three": np.digitize(Y, [-0.5, 0.5]), "numbers": 10.0 + 3.0 * Y}
+TARGETS = {
+    "two": np.where(Y > 0, "up NAME_float", "down"),
+    "three": np.digitize(Y, [-0.5, 0.5]),
+    "numbers": 10.0 + 3.0 * Y,
+}
 
 
 @pytest.fixture(scope="module", params=list(TARGETS))
-def model(request):
-    cls = TableRegressor if request.param == "numbers" else TableClassifier
-    return cls(preset="small", max_basis=20, n_jobs=1).fit(X, TARGETS[request.param])
+def target(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(target):
+    """One machine of 20 vectors."""
+    cls = TableRegressor if target == "numbers" else TableClassifier
+    return cls(preset="small", max_basis=20, n_jobs=1).fit(X, TARGETS[target])
+
+
+@pytest.fixture(scope="module")
+def mean(target, model):
+    """The same machine and an additive model."""
+    y, goal, encoding = TARGETS[target], goal_of(model), model.encoding_
+    y = (y - model.mean_y_) / model.spread_y_ if target == "numbers" else np.searchsorted(model.classes_, y)
+    features = encoding.features(table_of(X))
+    additive = next(additive_models(features, y, np.ones(len(y)), encoding.are_flags, goal, [1.0]))
+    (machine,), found = model.machines_, copy(model)
+    recipe = replace(machine.recipe, kernel="additive")
+    found.machines_ = [replace(machine, weight=0.6), replace(machine, weight=0.4, model=additive, recipe=recipe)]
+    return found
 
 
 def in_c(model):
@@ -66,6 +94,9 @@ def in_c(model):
         if encoder.kind == "numbers":
             values = as_numbers(column, encoder.style)
             columns.append(["NAN" if math.isnan(value) else repr(float(value)) for value in values])
+        elif encoder.kind == "times":
+            days = (column.values - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+            columns.append(["NAN" if math.isnan(value) else repr(float(value)) for value in days])
         elif encoder.width:
             columns.append([f"model_code({j}, {'0' if v is None else json.dumps(v)})" for v in column.values])
         else:
@@ -76,21 +107,30 @@ def in_c(model):
     )
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_c_header_encodes_and_predicts(model, dtype, tmp_path):
-    slimsvm.export(model, tmp_path / "model.h", to="c", dtype=dtype)
-    (tmp_path / "main.c").write_text(PROGRAM % in_c(model))
+def in_a_program(model, dtype, folder):
+    """What the model's header predicts for the new rows."""
+    slimsvm.export(model, folder / "model.h", to="c", dtype=dtype)
+    (folder / "main.c").write_text(PROGRAM % in_c(model))
     real = "float" if dtype == "float32" else "double"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", f"-DREAL={real}"]
-    subprocess.run(["cc", *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
-    printed = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True).stdout
-    found = np.array([list(map(float, line.split())) for line in printed.splitlines()])
-    if hasattr(model, "classes_"):
-        np.testing.assert_allclose(found[:, 1:], model.predict_proba(NEW), atol=1e-3)
-        assert (model.classes_[found[:, 0].astype(int)] == model.predict(NEW)).mean() > 0.97
+    subprocess.run(["cc", *flags, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
+    printed = subprocess.run([str(folder / "main")], capture_output=True, text=True, check=True).stdout
+    return np.array([list(map(float, line.split())) for line in printed.splitlines()])
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("preset", ["small", "accurate"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_c_header_encodes_and_predicts(target, model, mean, preset, dtype, tmp_path):
+    model = model if preset == "small" else mean
+    found = in_a_program(model, dtype, tmp_path)
+    model.save(tmp_path / "model.slim")
+    predictor = slimsvm.load_predictor(tmp_path / "model.slim")
+    if target == "numbers":
+        np.testing.assert_allclose(found[:, 0], predictor.predict(NEW), rtol=1e-5)
     else:
-        np.testing.assert_allclose(found[:, 0], model.predict(NEW), rtol=1e-3, atol=1e-2)
+        np.testing.assert_allclose(found[:, 1:], predictor.predict_proba(NEW), atol=1e-5)
+        assert (model.classes_[found[:, 0].astype(int)] == predictor.predict(NEW)).all()
 
 
 def test_json_has_encoders_and_machines(model, tmp_path, capsys):
@@ -103,13 +143,14 @@ def test_json_has_encoders_and_machines(model, tmp_path, capsys):
         "many levels",
         "left out",
         "numbers",
+        "times",
     ]
     (machine,) = found["machines"]
     assert len(machine["vectors"][0]) == len(found["are_flags"])
     model.save(tmp_path / "model.slim")
     assert main(["export", str(tmp_path / "model.slim"), "--to", "json", "--output", str(tmp_path / "again.json")]) == 0
     assert (tmp_path / "again.json").read_text() == (tmp_path / "model.json").read_text()
-    assert "5 columns, 1 model," in capsys.readouterr().out
+    assert "6 columns, 1 model," in capsys.readouterr().out
 
 
 def test_what_has_no_place_for_it_refuses_by_name(model, tmp_path):
@@ -117,13 +158,10 @@ def test_what_has_no_place_for_it_refuses_by_name(model, tmp_path):
         slimsvm.export(model, tmp_path / "x", to="wasm")
     with pytest.raises(ValueError, match="float32 or float64"):
         slimsvm.export(model, tmp_path / "x.h", to="c", dtype="int16")
-    days = X.assign(day=pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(len(X)), "D"))
-    dated = TableRegressor(preset="small", max_basis=5, n_jobs=1).fit(days, Y)
-    with pytest.raises(ValueError, match="found column 'day': times"):
-        slimsvm.export(dated, tmp_path / "x.h", to="c")
-    several = TableRegressor(n_jobs=1).fit(X, Y)
-    several.machines_ = [replace(several.machines_[0], weight=0.5)] * 2
-    with pytest.raises(ValueError, match="one kernel model, found 2 models"):
-        slimsvm.export(several, tmp_path / "x.h", to="c")
-    slimsvm.export(several, tmp_path / "x.json", to="json")
-    assert len(json.loads((tmp_path / "x.json").read_text())["machines"]) == len(several.machines_)
+    with pytest.raises(ValueError, match="no sets or intervals"):
+        slimsvm.export(model, tmp_path / "x.h", to="c", alpha=0.1)
+
+
+def test_json_has_all_machines(mean, tmp_path):
+    slimsvm.export(mean, tmp_path / "x.json", to="json")
+    assert len(json.loads((tmp_path / "x.json").read_text())["machines"]) == len(mean.machines_)

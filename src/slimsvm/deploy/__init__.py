@@ -47,9 +47,9 @@ def writer_of(target: str) -> Callable[..., str]:
 
 # Forms that hold the encoders of a table, too.
 OF_TABLES = {
-    "c": "table_forms:write_table_c",
+    "c": "c_table:write_table_c",
     "onnx": "onnx_table:write_table_onnx",
-    "json": "table_forms:write_table_json",
+    "json": "table_json:write_table_json",
 }
 
 

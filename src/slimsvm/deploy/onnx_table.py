@@ -32,7 +32,7 @@ from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.table_model import TableModel, counted
 from slimsvm.tables.containers import MISSING_TEXTS
 from slimsvm.tables.encoders import DAYS_OF_YEAR, Encoder, Levels, ManyLevels, Numbers, Times, places_of
-from slimsvm.tables.splines import DEGREE, END, KNOTS, N_SPLINES, AdditiveModel, spline_values
+from slimsvm.tables.splines import DEGREE, END, KNOTS, N_SPLINES, AdditiveModel, every_spline
 
 Array = np.ndarray
 
@@ -190,11 +190,8 @@ def _powers(x: Any, positive: Any) -> Iterator[Any]:
 def _powers_of_splines() -> Array:
     """The sums that splines are: powers times this are splines."""
     x = END * np.cos(np.pi * (np.arange(4 * N_SPLINES) + 0.5) / (4 * N_SPLINES))
-    values, first = spline_values(x)
-    splines = np.zeros((len(x), N_SPLINES))
-    np.put_along_axis(splines, first[:, None] + np.arange(DEGREE + 1), values, axis=1)
     powers = np.column_stack(list(_powers(x, lambda z: np.maximum(z, 0.0))))
-    return np.linalg.lstsq(powers, splines, rcond=None)[0]
+    return np.linalg.lstsq(powers, every_spline(x), rcond=None)[0]
 
 
 POWERS_OF_SPLINES = _powers_of_splines()

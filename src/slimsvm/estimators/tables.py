@@ -165,16 +165,15 @@ class TableEstimator(BaseEstimator):
         ----------
         path : str or path-like
         to : {"json", "onnx", "c"}
-            "json": encoders and models. "onnx": a graph with an input for each column. "c": a C99 header of one model
-            (``preset="small"``) and of the encoders of numbers and levels; ``NAME_encode`` computes the features for
-            ``NAME_predict`` from a row's columns.
+            "json": encoders and models. "onnx": a graph with an input for each column. "c": a C99 header of both;
+            ``NAME_encode`` computes the features for ``NAME_predict`` from a row's columns.
         **options
             ``dtype`` of a graph; ``name`` and ``dtype`` of a C header.
 
         Raises
         ------
         ValueError
-            The form cannot hold the encoders, or a header cannot hold several models or dates.
+            The form cannot hold the encoders.
         """
         check_is_fitted(self)
         table_writer_of(to)(table_model(*table_parts(self)), path, **options)

@@ -51,6 +51,14 @@ def spline_values(numbers: Array) -> tuple[Array, Array]:
     return np.column_stack(values), at - DEGREE
 
 
+def every_spline(numbers: Array) -> Array:
+    """All splines at each number, shape (n, N_SPLINES)."""
+    values, first = spline_values(numbers)
+    splines = np.zeros((len(values), N_SPLINES))
+    np.put_along_axis(splines, first[:, None] + np.arange(DEGREE + 1), values, axis=1)
+    return splines
+
+
 @dataclass(frozen=True, eq=False)
 class AdditiveModel:
     """Scores of encoded rows, a column for each output: flags times weights, and the splines of each number in turn.
