@@ -441,6 +441,26 @@ def test_a_small_one_follows_columns_that_all_move_together():
     assert 0.7 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.9
 
 
+def test_a_small_one_keeps_rules_of_levels():
+    levels = np.array(list(np.ndindex(3, 3, 3, 4, 4)))
+    table = {name: np.array(list("pqrs"))[column] for name, column in zip("abcde", levels.T)}
+    y, train = (levels == 0).sum(axis=1) == 2, np.random.default_rng(0).permutation(len(levels)) % 10 < 7
+    some, others = ({name: column[rows] for name, column in table.items()} for rows in (train, ~train))
+    full, small = (TableClassifier(preset=preset, n_jobs=1).fit(some, y[train]) for preset in ("accurate", "small"))
+    assert small.machines_[0].model.n_basis <= 200
+    losses = [log_loss(y[~train], model.predict_proba(others)) for model in (full, small)]
+    assert losses[1] < 1.25 * losses[0]
+
+
+def test_a_small_one_is_the_mean_itself_where_that_is_one_machine_of_few_vectors():
+    grid = np.array(list(np.ndindex(5, 5, 5, 5)), float)
+    y, train = grid[:, 0] + grid[:, 1] > grid[:, 2] + grid[:, 3], np.random.default_rng(0).permutation(len(grid))[:300]
+    full, small = (TableClassifier(preset=each, n_jobs=1).fit(grid[train], y[train]) for each in ("accurate", "small"))
+    assert len(full.machines_) == 1
+    np.testing.assert_allclose(small.predict_proba(grid), full.predict_proba(grid), atol=1e-12)
+    assert small.nonconformity_.tolist() == full.nonconformity_.tolist()
+
+
 def test_sets_of_a_small_one_are_those_of_its_own_misfits():
     own, mean = np.tile([0.9, 0.6, 0.8, 0.3], 5), np.tile([0.95, 0.7, 0.9, 0.4], 5)
     of_all = np.linspace(0.01, 0.9, 50).astype(np.float32)

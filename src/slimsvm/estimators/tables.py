@@ -54,8 +54,8 @@ SHARED = """
 Parameters
 ----------
 preset : {"accurate", "small"}, default="accurate"
-    "accurate": a weighted mean of models. "small": one kernel model with at most ``max_basis`` learned vectors, trained
-    to predict what the mean predicts.
+    "accurate": a weighted mean of models. "small": one kernel model with at most ``max_basis`` vectors, which are
+    learned to predict what the mean predicts, or one of the mean's models if it has few vectors and is better.
 max_basis : int, default=200
     Largest number of vectors with ``preset="small"``.
 time_limit : float or None, default=None

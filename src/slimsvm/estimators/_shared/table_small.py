@@ -1,12 +1,14 @@
-"""One machine of few learned vectors that predicts what the mean of machines does: the mean is its teacher.
+"""One machine of few vectors that predicts what the mean of machines does: the mean is its teacher.
 
 It is trained on the mean's predictions in place of y (the log loss of probabilities, the squared loss of numbers), with
-scales of its own, on the training rows and, where that is better, on as many made rows, whose numbers are those of two
-training rows. It needs no calibration, and C may be large, as there is no noise in what it learns.
+scales of its own, on the training rows and, where that is better, on made rows, which have columns of two training
+rows. It needs no calibration, and C may be large, as there is no noise in what it learns. A machine of the mean that
+has few vectors is taken as it is where it is better.
 
-The first fold of the search tells whether made rows are better, and how badly rows fit: a mean of the fold's rows
-teaches a machine of its own, and both are judged on the rows held out. Where columns all move together, made rows leave
-the line on which the rows lie. docs/experiments/tables.md has what else was tried.
+The first fold of the search tells which way is best, and how badly rows fit: a mean of the fold's rows teaches machines
+of its own, and they are judged on the rows held out. Where columns all move together, made rows leave the line on which
+the rows lie; where all combinations of levels occur, they teach what the mean knows of those that are not there.
+docs/experiments/tables.md has what else was tried.
 
 Buciluă, Caruana, Niculescu-Mizil: Model Compression, KDD 2006. Hinton, Vinyals, Dean: Distilling the Knowledge in a
 Neural Network, 2015.
@@ -25,6 +27,7 @@ from slimsvm.estimators._shared.table_search import (
     Found,
     Machine,
     Misfits,
+    Recipe,
     Rows,
     machines_of,
     mean_of,
@@ -38,16 +41,22 @@ from slimsvm.parts.problem import Problem
 from slimsvm.parts.values_of_C import fit_on_trial
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Refine
+from slimsvm.tables.splines import AdditiveModel
 from slimsvm.tasks import Task
 from slimsvm.tasks.smooth import SmoothRegression, task_of_classes
 
 Array = np.ndarray
+# What a machine learns from: the rows alone, made rows with numbers of two, or with columns of two; or the recipe of a
+# machine of the mean, which learned from y.
+Way = str | Recipe
 # Evidence of rows held out by a machine and by its mean; None where no row was held out.
 Apart = tuple[Array, Array] | None
 
-# docs/experiments/tables.md settles C and the steps. The share of numbers that a made row has of another row, the most
-# rows that are made, and the least probability of a class that a row counts for: chosen, not measured.
+# docs/experiments/tables.md settles C, the steps, and how many rows are made of each. The share of columns that a made
+# row has of another row, the most rows that are made, and the least probability of a class that a row counts for:
+# chosen, not measured.
 C, STEPS = 1000.0, SweepSettings(steps=4000, steps_power=0.0, batch_epochs=10)
+N_MADE = {"rows": 0, "numbers": 1, "columns": 3}
 OTHER_SHARE, MOST_MADE, LEAST_PROBABILITY = 0.3, 10_000, 1e-3
 # Numbers, of 4 bytes, that rows have which count once for each class that they may be of.
 MOST_NUMBERS = 50_000_000
@@ -55,45 +64,75 @@ MOST_NUMBERS = 50_000_000
 HALF_ERROR = 0.01
 # Rows of the first fold that tell how a machine is apart from its mean. Chosen, not measured.
 LEAST_APART = 20
-# Of the time that is left after the search, the share of the first fold, and then that of the mean. Chosen, not
+# Of the time that is left after the search, the share of the mean, and then that of the first fold. Chosen, not
 # measured.
-FOLD_SHARE, TEACHER_SHARE = 0.4, 0.5
+TEACHER_SHARE, FOLD_SHARE = 0.3, 0.5
 
 
 def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Misfits]:
-    """The machine, in the kernel of the best smooth recipe with scales of its own; misfits of rows held out."""
-    with time_limit(share_of_time(FOLD_SHARE)):
-        is_made, apart = judged_on_a_fold(found, rows.goal, max_basis)
+    """The machine, and misfits of rows held out; the mean itself if it is one machine of few vectors."""
     with time_limit(share_of_time(TEACHER_SHARE)):
         teacher = machines_of(found, rows)
-    machine = taught_by(teacher, found, rows, max_basis, is_made)
-    return machine, misfits_of_small(misfits_of(found, teacher, rows.goal), apart, rows.goal)
+    misfits = misfits_of(found, teacher, rows.goal)
+    alone = alone_of(teacher, max_basis)
+    if len(teacher) == 1 and alone:
+        return teacher[0], misfits
+    with time_limit(share_of_time(FOLD_SHARE)):
+        evidences = judged_on_a_fold(found, rows, max_basis)
+    way = next(way for way in evidences if isinstance(way, str) or way in alone)
+    machine = taught_by(teacher, found, rows, max_basis, way) if isinstance(way, str) else alone[way]
+    return machine, misfits_of_small(misfits, evidences[way], rows.goal)
 
 
-def judged_on_a_fold(found: Found, goal: Goal, max_basis: int) -> tuple[bool, Apart]:
-    """Whether made rows lower the loss of the rows held out of the first fold, and how a machine is apart from its
-    mean there; made rows, and None, where there are none or there was no time.
+def alone_of(teacher: list[Machine], max_basis: int) -> dict[Way, Machine]:
+    """The kernel machines of a mean that have few vectors, each as a mean of itself."""
+
+    def has_few(model: KernelExpansion | AdditiveModel) -> bool:
+        return isinstance(model, KernelExpansion) and model.n_basis <= max_basis
+
+    return {machine.recipe: replace(machine, weight=1.0) for machine in teacher if has_few(machine.model)}
+
+
+def judged_on_a_fold(found: Found, rows: Rows, max_basis: int) -> dict[Way, Apart]:
+    """The ways from the best on, by the loss of the rows held out of the first fold, with evidence of these; the usual
+    one where there are none or there was no time.
     """
     if not found.parts or is_time_over():
-        return True, None
-    rows, held = found.parts[0]
+        return {"numbers" if has_numbers(rows) else "rows": None}
+    (rows, held), goal = found.parts[0], rows.goal
 
     def evidence(machines: list[Machine]) -> Array:
         with no_limit():
             return goal.evidence(mean_of(machines, goal, held.features, rows.n_jobs), held.y)
 
     teacher = machines_of(found, rows)
-    # Classes want made rows, or do not mind (docs/experiments/tables.md).
-    ways = (True,) if isinstance(goal, ClassGoal) or not has_numbers(rows) else (True, False)
-    own = {is_made: evidence([taught_by(teacher, found, rows, max_basis, is_made)]) for is_made in ways}
-    best = min(ways, key=lambda is_made: goal.loss(own[is_made], held.y, held.weights))
-    return best, (own[best], evidence(teacher))
+    machines = alone_of(teacher, max_basis)
+    machines |= {way: taught_by(teacher, found, rows, max_basis, way) for way in ways_of(rows)}
+    own = {way: evidence([machine]) for way, machine in machines.items()}
+    best_first = sorted(own, key=lambda way: goal.loss(own[way], held.y, held.weights))
+    theirs = evidence(teacher)
+    return {way: (own[way], theirs) for way in best_first}
 
 
-def taught_by(teacher: list[Machine], found: Found, rows: Rows, max_basis: int, is_made: bool) -> Machine:
-    """A machine that predicts what the teacher does for rows."""
+def ways_of(rows: Rows) -> list[str]:
+    """What is tried. Classes want made rows of numbers, or do not mind (docs/experiments/tables.md)."""
+    is_tried = {
+        "rows": not (has_numbers(rows) and isinstance(rows.goal, ClassGoal)),
+        "numbers": has_numbers(rows),
+        "columns": bool(rows.are_flags.any()),
+    }
+    return [way for way, tried in is_tried.items() if tried]
+
+
+def has_numbers(rows: Rows) -> bool:
+    """Whether there are features that are no flags."""
+    return bool(len(rows.columns)) and not rows.are_flags.all()
+
+
+def taught_by(teacher: list[Machine], found: Found, rows: Rows, max_basis: int, way: str) -> Machine:
+    """A machine that predicts what the teacher does for rows, in the kernel of the best smooth recipe."""
     with no_limit():
-        X, weights = with_made_rows(rows) if is_made and has_numbers(rows) else (rows.features, rows.weights)
+        X, weights = with_made_rows(rows, way)
         problem = problem_of(rows, found, X, mean_of(teacher, rows.goal, X, rows.n_jobs), weights)
     fit = fit_on_trial(Refine(max_basis, learn_metric=True), problem)
     with no_limit():
@@ -101,20 +140,16 @@ def taught_by(teacher: list[Machine], found: Found, rows: Rows, max_basis: int, 
     return Machine(replace(found.smooth, C=C, loss="mean"), 1.0, model, rows.goal.no_calibration())
 
 
-def has_numbers(rows: Rows) -> bool:
-    """Whether there are features that rows can have of others: flags stay together."""
-    return bool(len(rows.columns)) and not rows.are_flags.all()
-
-
-def with_made_rows(rows: Rows) -> tuple[Array, Array]:
-    """Rows and their weights, and as many in which some numbers are those of other rows.
-
-    Flags stay together: combinations of levels that do not occur teach nothing.
-    """
-    X, rng, n = rows.features, np.random.RandomState(0), min(len(rows.y), MOST_MADE)
+def with_made_rows(rows: Rows, way: str) -> tuple[Array, Array]:
+    """Rows and their weights, and some in which some columns, or numbers, are those of other rows."""
+    X, rng, n = rows.features, np.random.RandomState(0), min(N_MADE[way] * len(rows.y), MOST_MADE)
+    if not n or not len(rows.columns):
+        return X, rows.weights
     first, second = rng.randint(len(X), size=(2, n))
-    is_other = rng.random_sample((n, 1 + rows.columns.max())) < OTHER_SHARE
-    made = np.where(is_other[:, rows.columns] & ~rows.are_flags, X[second], X[first])
+    is_other = (rng.random_sample((n, 1 + rows.columns.max())) < OTHER_SHARE)[:, rows.columns]
+    if way == "numbers":
+        is_other &= ~rows.are_flags
+    made = np.where(is_other, X[second], X[first])
     return np.concatenate([X, made]), np.concatenate([rows.weights, rows.weights[first]])
 
 
