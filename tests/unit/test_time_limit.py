@@ -89,6 +89,18 @@ def test_passes_are_the_same_whether_the_clock_is_looked_at_or_not(evaluations):
     assert PIECE < rows.counter.n - 2 * n <= 2 * PIECE
 
 
+def test_values_with_many_coefficients_take_smaller_pieces(evaluations):
+    X, _ = classes(700)
+    rows = KernelRows(RBF(0.5), X)
+    points, pieces = rows.points(np.arange(300)), {}
+    for m in (1, 9 * (4 + MAP_WORK)):
+        begun = evaluations[0]
+        with time_limit(0.5 * PIECE / 10), pytest.raises(OutOfTimeError):  # over after the first piece
+            rows.scores(points, np.ones((300, m)), rows=np.arange(700))
+        pieces[m] = evaluations[0] - begun
+    assert pieces[1] == pytest.approx(10 * pieces[9 * (4 + MAP_WORK)], rel=0.1)
+
+
 def test_certificates_end_too(evaluations):
     X, y = classes(1500)
     clf = SVC(C=3.0, gamma=0.5, loss="f1", max_iter=2, memory_limit=5)

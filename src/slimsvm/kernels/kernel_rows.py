@@ -295,7 +295,7 @@ class KernelRows(Sized):
                         # A row's scores have the same bits in any batch.
                         part[row, s] += (own_change @ of_points).astype(self.dtype)
 
-        self._for_parts(choice, k, sum_up)
+        self._for_parts(choice, k, sum_up, coef.shape[1])
         return out
 
     def block(self, points: Points, rows: RowChoice = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -423,9 +423,13 @@ class KernelRows(Sized):
             folder.add(self._raw(part), at)
         return folder.operand()
 
-    def _for_parts(self, choice: Selection, n_points: int, function: PartFunction) -> None:
-        """Go through the chosen rows, count evaluations, and look at the clock now and then."""
-        n_rows, tile = self.sizes.call_work // (max(1, n_points) * self.value_work), self.sizes.tile_rows
+    def _for_parts(self, choice: Selection, n_points: int, function: PartFunction, n_outputs: int = 0) -> None:
+        """Go through the chosen rows, count evaluations, and look at the clock now and then.
+
+        A value is multiplied by ``n_outputs`` coefficients.
+        """
+        per_row, tile = max(1, n_points) * (self.value_work + n_outputs), self.sizes.tile_rows
+        n_rows = self.sizes.call_work // per_row
         n_rows = max(1, n_rows // tile) * tile
         for start, part in [(0, choice)] if 0 < choice.n <= n_rows else self._cut(choice, n_rows):
             if self._kept is not None:

@@ -220,7 +220,7 @@ class RawScorer(Sized):
             intercept=np.zeros(n_outputs) if intercept is None else np.require(intercept, np.float64, ["C", "A"]),
             **folding_arguments(folding, np.ascontiguousarray(centre), folding.row_scale, coef.dtype),
         )
-        self._row_work = max(1, len(points) * (len(centre) + 16))
+        self._row_work = max(1, len(points) * (len(centre) + 16 + n_outputs))
         self._n_outputs = n_outputs
         # The classes of the last call, as words, and whether these are the classes themselves.
         self._words = np.empty(0), np.empty((0, 1), np.int64), False
