@@ -125,7 +125,7 @@ def test_the_error_is_measured_on_rows(tmp_path, capsys):
     exact, found = model.scores(X), fixed_point(model).scores(X)
     n_other = np.count_nonzero((exact > 0) != (found > 0))
     error = np.abs(exact - found).max() / np.abs(exact).max()
-    said = f"on 200 rows given scores differ by at most {error:.1e} of the largest, predictions of {n_other}"
+    said = f"on 200 rows given scores differ by at most {error:.1e} of the largest; {n_other} predictions differ"
     assert said in capsys.readouterr().out
     assert said in (tmp_path / "model.h").read_text()
     assert main(argv) == 0

@@ -132,8 +132,12 @@ def test_without_alpha_there_is_none(tmp_path):
         (lambda: fitted("two"), 0.001, "alpha=0.001 needs 999 rows held out, found 90"),
         (lambda: fitted("number"), 0, r"alpha must be a number in \(0, 1\), found 0"),
         (lambda: fitted("number"), 1.0, "alpha must be a number"),
-        (lambda: SVC().fit([[0.0], [1.0]], [0, 1]), 0.1, "a fit without calibration_size"),
-        (lambda: OneClassSVM(calibration_size=5).fit(queries()), 0.1, "p-values, which load_predictor and JSON have"),
+        (lambda: SVC().fit([[0.0], [1.0]], [0, 1]), 0.1, "this model was fitted without calibration_size"),
+        (
+            lambda: OneClassSVM(calibration_size=5).fit(queries()),
+            0.1,
+            "this model has p-values: use load_predictor or JSON",
+        ),
     ],
 )
 @pytest.mark.parametrize("form", ["c", "onnx"])

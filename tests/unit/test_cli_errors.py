@@ -310,7 +310,9 @@ def test_values_that_solver_or_data_refuse(capsys, here, options, said):
 
 @pytest.mark.parametrize("argv", ["", "trian good.txt m.slim", "train", "predict good.slim", "info"])
 def test_wrong_usage(capsys, here, argv):
-    assert re.search("say what to do|invalid choice|are required", fail(capsys, argv, code=2))
+    said = fail(capsys, argv, code=2)
+    assert re.search("say what to do|invalid choice|are required", said)
+    assert len(said.splitlines()) <= 2  # how the command is called in one line, and what is wrong
 
 
 def test_the_known_commands_are_listed(capsys):

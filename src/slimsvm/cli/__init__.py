@@ -25,7 +25,25 @@ COMMANDS = {
     "demo": "train on a few sets and print a table, or write a web page in which a browser scores models",
     "bench": "say where the benchmarks went: `python -m benchmarks` in a checkout",
 }
+# What follows each command, in one line: its help lists the options.
+USAGE = {
+    "train": "[options] DATA MODEL",
+    "predict": "[options] MODEL DATA",
+    "info": "[options] MODEL [DATA]",
+    "export": "[options] --to c|onnx|wasm|json MODEL",
+    "datasets": "[--json]",
+    "demo": "[options]",
+    "bench": "NAME",
+}
 MODULES = {"datasets": "data"}  # a module that has not its command's name
+EXAMPLES = """\
+examples:
+  slimsvm train train.csv model.slim --test test.csv
+  slimsvm predict model.slim new.csv --output labels.txt
+  slimsvm export model.slim --to c
+
+`slimsvm COMMAND --help` lists the options of a command. Exit codes: 0 done, 1 bad input or failed work, 2 wrong usage.
+"""
 WRONG_USAGE = 2
 TRACEBACK = "SLIMSVM_TRACEBACK"
 
@@ -35,7 +53,8 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="slimsvm",
         description="Kernel machines that stay small.",
-        epilog="Exit codes: 0 done, 1 bad input or failed work, 2 wrong usage. `slimsvm COMMAND --help` says more.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -43,6 +62,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         known = commands.add_parser(
             name, help=text, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
         )
+        known.usage = f"%(prog)s {USAGE[name]}"
         if name not in argv[:1]:
             continue
         if name == "bench":

@@ -301,7 +301,7 @@ def write_page(path: Any, max_rows: int) -> str:
     runtime_bytes()
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    say("points: training two models of 40 vectors")
+    say("points: training two models of at most 40 vectors")
     text = page(point_models(), digit_model(max_rows))
     write_whole(path, [text])
     return f"{path}: one page, {len(text):,} bytes, to be opened in a browser"
@@ -345,7 +345,7 @@ def point_models() -> list[Shown]:
         X, y = spirals(1500, n_arms, rng)
         labels = np.array(["blue", "red", "green"])[y]
         estimator = SVC(C=10, gamma=8, max_basis=40, multi_class="crammer-singer", random_state=0)
-        shown.append(Shown(f"{name}, {estimator.max_basis} vectors", estimator.fit(X, labels), rows))
+        shown.append(Shown(name, estimator.fit(X, labels), rows))
     return shown
 
 

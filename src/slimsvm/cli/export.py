@@ -1,7 +1,7 @@
 """Write a saved model in a form that needs neither this library nor Python.
 
 The file is written beside the model, under the model's name, unless --output names another. Nothing is trained or
-changed. docs/deploy describes each form and its use.
+changed. The documentation has a page on each form: "Deploying models".
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the model's vectors)",
     )  # fmt: skip
     parser.add_argument(
-        "--alpha", type=float, help="c, onnx: of a model that was fitted with calibration_size, sets of classes or "
-        "intervals in which what is right is missing this often, e.g. 0.1",
+        "--alpha", type=float, metavar="A", help="c, onnx: add sets of classes, or intervals, which contain what is "
+        "right with a probability of at least 1 - A; for models of train --calibration-size",
     )  # fmt: skip
     add_reading_options(parser)
 

@@ -30,8 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="file that `slimsvm train`, or an estimator's save, wrote")
     parser.add_argument("data", metavar="DATA", nargs="?", help="training data, for --certificate")
     parser.add_argument("--certificate", action="store_true", help="bound how far the model is from the exact SVM")
-    parser.add_argument("--max-seconds", type=options.positive, default=None, help="time limit of the certificate")
-    parser.add_argument("--n-jobs", type=options.jobs, default=None, help="number of threads (default: all cores)")
+    parser.add_argument(
+        "--max-seconds", type=options.positive, default=None, metavar="SECONDS", help="time limit of the certificate"
+    )
+    parser.add_argument(
+        "--n-jobs", type=options.jobs, default=None, metavar="N", help="number of threads (default: all cores)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     add_reading_options(parser)
 
@@ -121,8 +125,8 @@ def print_report(report: dict[str, Any]) -> None:
     if "certificate" in report:
         found = report["certificate"]
         fields["certificate"] = (
-            f"objective {found['objective']:.6g}, no model's is under {found['lower_bound']:.6g}: "
-            f"{100 * found['gap']:.2g} % at most to gain"
+            f"objective {found['objective']:.6g}, optimum at least {found['lower_bound']:.6g} "
+            f"(gap {100 * found['gap']:.2g} %)"
         )
     print_fields(fields)
 

@@ -52,13 +52,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--alpha",
         type=float,
         metavar="A",
-        help="add a set of classes, 1 for each class in it, or where an interval begins and ends: right with a "
-        "probability of at least 1 - A; for models of train --calibration-size, and (promising nothing) of tables",
+        help="add a set of classes (1 for each class in it), or the two ends of an interval, which contains what is "
+        "right with a probability of at least 1 - A; for models of train --calibration-size, and, without this "
+        "guarantee, of tables",
     )
     parser.add_argument("--unlabelled", action="store_true", help="sequences: DATA has no column of labels")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.add_argument("--quiet", action="store_true", help="no progress and no error rate on standard error")
-    parser.add_argument("--n-jobs", type=options.jobs, default=None, help="number of threads (default: all cores)")
+    parser.add_argument(
+        "--n-jobs", type=options.jobs, default=None, metavar="N", help="number of threads (default: all cores)"
+    )
     add_reading_options(parser)
 
 

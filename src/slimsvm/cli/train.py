@@ -102,9 +102,9 @@ def _add_task_options(group: Any) -> None:
     group.add_argument(
         "--task",
         choices=(*ESTIMATOR_OF, "table"),
-        help="default: ranking if the rows of the file have qid:, table if a CSV file with a header has texts or "
-        "missing values beside the label, else classification; table: a CSV file with texts, dates and missing values "
-        "as it is, whose label says whether it is classified",
+        help="table: a CSV file with texts, dates and missing values, as it is; its label decides between classes and "
+        "numbers (default: ranking if the rows of the file have qid:, table if a CSV file with a header has texts or "
+        "missing values beside the label, else classification)",
     )
     group.add_argument(
         "--loss",
@@ -123,18 +123,19 @@ def _add_task_options(group: Any) -> None:
         "--calibration-size",
         type=options.literal,
         metavar="S",
-        help="classification, regression: share or number of rows that nothing is learned from, for predict --alpha "
-        "(out-of-fold: none)",
+        help="classification, regression: share or number of rows set aside to calibrate sets and intervals, for "
+        "predict --alpha; out-of-fold: calibrate on folds, and set no rows aside",
     )
     group.add_argument(
         "--window",
         type=options.not_negative_integer,
-        help="sequence: number of rows before and after each row whose features are added to it (default: 1)",
+        metavar="N",
+        help="sequence: add the features of N rows before and of N rows after each row (default: 1)",
     )
     group.add_argument(
         "--scale",
         choices=tuple(SCALES),
-        help="scale the features, as computed from the training rows; the scaling is kept in the model, so predict and "
+        help="scale the features by what the training rows say; the model keeps the scaling, so predict and "
         f"exports take unscaled rows; {'; '.join(f'{name}: {text}' for name, text in SCALES.items())} (default: none)",
     )
 
@@ -148,8 +149,8 @@ def _add_kernel_options(group: Any) -> None:
         metavar="G",
         help="a positive number; several separated by commas, one per feature (rbf and other kernels of "
         "distances); scale: 1 / (features x variance of all entries); auto: 1 / features; "
-        "learn: one per feature, learned with the basis, or by solvers without one before it; "
-        "validate: a multiple of scale, chosen on a fifth of the rows (default: %(default)s)",
+        "learn: one per feature, learned in training; "
+        "validate: a multiple of scale, chosen on a held-out fifth of the rows (default: %(default)s)",
     )
     group.add_argument(
         "--degree",
@@ -170,7 +171,8 @@ def _add_loss_options(group: Any) -> None:
         "-C",
         type=options.positive_or_validate,
         default=DEFAULTS["C"],
-        help="weight of a row's (sequence's, query's) loss; validate: chosen on a fifth of them (default: %(default)s)",
+        help="weight of the loss of a row, sequence or query; validate: chosen on a held-out fifth "
+        "(default: %(default)s)",
     )
     group.add_argument(
         "--epsilon",
@@ -187,8 +189,8 @@ def _add_loss_options(group: Any) -> None:
         "--intercept",
         choices=("auto", "regularized", "free", "none"),
         default=DEFAULTS["intercept"],
-        help="regularized: a constant whose weight counts in the norm; free: one that does not (if the solver can); "
-        "auto: free with the exact solver, regularized with others (default: %(default)s)",
+        help="regularized: the penalty includes the intercept; free: it does not (if the solver can); none: no "
+        "intercept; auto: free with the exact solver, regularized with others (default: %(default)s)",
     )
 
 
@@ -197,8 +199,8 @@ def _add_solver_options(group: Any) -> None:
         "--solver",
         choices=("auto", *SOLVERS),
         default="auto",
-        help="auto: exact (for sequences, rankings and losses over all rows exact-cuts, above "
-        f"{ChoiceSettings.most_cut_rows:,} rows violated-cuts); with --max-basis or --gamma learn refine, or cpsp for "
+        help="auto: exact; exact-cuts for sequences, rankings and losses over all rows, above "
+        f"{ChoiceSettings.most_cut_rows:,} rows violated-cuts; with --max-basis or --gamma learn: refine, or cpsp for "
         "kernels without derivatives and for text (default: auto)",
     )
     group.add_argument(
@@ -206,14 +208,14 @@ def _add_solver_options(group: Any) -> None:
         type=options.size_or_auto,
         default=argparse.SUPPRESS,
         metavar="N",
-        help="at most this many basis vectors in the model; auto: the smallest number that errs no more on held-out "
-        "rows (default: the solver's; most have no limit)",
+        help="at most this many basis vectors in the model; auto: the smallest number that does not raise the error on "
+        "held-out rows (default: the solver's; most have no limit)",
     )
     group.add_argument(
         "--tol",
         type=options.positive,
         default=DEFAULTS["tol"],
-        help="stop when the optimality conditions hold to this (exact), or the mean loss to this (cuts) "
+        help="exact: largest violation of the optimality conditions; cutting planes: allowed error in mean loss "
         "(default: %(default)s)",
     )
     group.add_argument(
@@ -221,8 +223,8 @@ def _add_solver_options(group: Any) -> None:
         type=options.positive_or_none,
         default=argparse.SUPPRESS,
         metavar="T",
-        help="in addition, the largest gap as a share of the objective; none: --tol alone decides, as in the paper "
-        "(default: the solver's)",
+        help="also required to stop: a gap of at most this share of the objective; none: --tol alone decides, as in "
+        "the paper (default: the solver's)",
     )
     group.add_argument(
         "--sample-size",
@@ -243,12 +245,17 @@ def _add_solver_options(group: Any) -> None:
 
 def _add_limit_options(group: Any) -> None:
     group.add_argument(
-        "--max-iter", type=options.positive_integer, default=None, help="limit on iterations (default: none)"
+        "--max-iter",
+        type=options.positive_integer,
+        default=None,
+        metavar="N",
+        help="limit on iterations (default: none)",
     )
     group.add_argument(
         "--max-seconds",
         type=options.positive,
         default=None,
+        metavar="SECONDS",
         help="time limit (default: none). A fit stopped by a limit, or by Ctrl-C, saves the best model so far",
     )
     add_checkpoint_option(group)
@@ -267,7 +274,11 @@ def _add_limit_options(group: Any) -> None:
         help="memory the solver may take besides data and model (default: %(default)s)",
     )
     group.add_argument(
-        "--n-jobs", type=options.jobs, default=None, help="number of threads (default: all cores); no effect on results"
+        "--n-jobs",
+        type=options.jobs,
+        default=None,
+        metavar="N",
+        help="number of threads (default: all cores); no effect on results",
     )
     group.add_argument(
         "--random-state",

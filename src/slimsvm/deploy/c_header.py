@@ -246,8 +246,9 @@ def measured(model: PlainModel, header: PlainModel, rows: Any) -> str:
         return text
     before, after = (np.asarray(PREDICTORS[each.kind](each).predict(rows)) for each in (model, header))
     n_other = int((before != after).reshape(len(rows), -1).any(axis=1).sum())
-    text = f"{text}, predictions of {n_other}"
-    return text if model.calibration is None else f"{text}, probabilities by at most {worst.of_probabilities:.1e}"
+    if model.calibration is not None:
+        text += f", probabilities by at most {worst.of_probabilities:.1e}"
+    return f"{text}; {n_other:,} predictions differ"
 
 
 def _given(model: PlainModel, rows: Any) -> Array:

@@ -45,8 +45,8 @@ def bound_for_export(model: Any, alpha: Any) -> float | None:
         return None
     share, held = check_alpha(alpha), model.nonconformity
     if held is None or model.kind == "one class":
-        kind = "a fit without calibration_size" if held is None else "p-values, which load_predictor and JSON have"
-        raise ValueError(f"alpha={alpha!r} is that of sets of classes or of intervals, found {kind}")
+        kind = "was fitted without calibration_size" if held is None else "has p-values: use load_predictor or JSON"
+        raise ValueError(f"alpha={alpha!r} asks for sets of classes or for intervals; this model {kind}")
     found = bound(held, share)
     if not np.isfinite(found):
         raise ValueError(
