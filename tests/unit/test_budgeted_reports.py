@@ -13,7 +13,7 @@ from slimsvm import BSCA, BSGD
 from slimsvm.budget import BUDGET_RULES, BudgetedModel
 from slimsvm.budget.budgeted_model import N_COUNTS
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.parts.budgeted.chunks import StreamRun
+from slimsvm.parts.budgeted.budgeted_solver import StreamRun
 from slimsvm.parts.budgeted.epochs import damping_of
 from slimsvm.solvers import ExactCuts
 from slimsvm.tasks import Binary, Multiclass, OneClass, Regression

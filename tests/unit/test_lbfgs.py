@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slimsvm.bases.lbfgs import MOST_TRIED, least_by_lbfgs
+from slimsvm.bases.distance import MOST_TRIED, least_by_lbfgs
 
 START = np.random.default_rng(0).normal(size=(20, 3))
 

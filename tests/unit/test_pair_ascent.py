@@ -10,7 +10,7 @@ from slimsvm import SVC
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.kernels import RBF
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.span.pair_ascent import AscentSettings, pair_coefficients
+from slimsvm.parts.span.best_coefficients import AscentSettings, pair_coefficients
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, OneVsOne
 

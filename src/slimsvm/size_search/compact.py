@@ -33,7 +33,7 @@ Burges, "Simplified Support Vector Decision Rules", ICML 1996 (vectors moved to 
 
 Parts: `size_search.size_search` for the trials, `size_search.trials` for their statistics
 and what they take, `size_search.reduced_models` for the vectors, `solvers.low_rank`
-and `parts.span.pair_ascent` for the coefficients, `solvers.learned_vectors` for the sweeps,
+and `parts.span.best_coefficients` for the coefficients, `solvers.learned_vectors` for the sweeps,
 `solvers.exact` for the exact SVM.
 """
 

@@ -16,7 +16,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Callback, Solver
-from slimsvm.parts.span.pair_ascent import pair_coefficients
+from slimsvm.parts.span.best_coefficients import pair_coefficients
 from slimsvm.rows import as_rows, is_text
 from slimsvm.size_search.reduced_models import (
     LEARNED,

@@ -33,7 +33,7 @@ from slimsvm.estimators._shared.table_saving import read_table_estimator
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.parts.budgeted.box_dual import BudgetState
-from slimsvm.parts.budgeted.chunks import OneClassState
+from slimsvm.parts.budgeted.budgeted_solver import OneClassState
 from slimsvm.parts.resuming import GENERATORS, RunState, generator_at
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import is_sparse

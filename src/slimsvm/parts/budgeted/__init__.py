@@ -4,6 +4,5 @@ box_dual          the box-constrained dual, what a budgeted fit leaves behind, a
                   room for all rows
 epochs            epochs of compiled steps, their reports, the finish
 one_class         one class: the C at which ν comes out
-chunks            steps on rows that come in chunks, also of one class
-budgeted_solver   the parameters and checks that `BSCA` and `BSGD` share
+budgeted_solver   what `BSCA` and `BSGD` share: parameters, checks, rows that come in chunks
 """

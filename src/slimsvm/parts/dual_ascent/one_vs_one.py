@@ -64,15 +64,6 @@ def C_of_pair(problem: Problem, k: int) -> float:
     return problem.C * float(problem.task.pair_factors()[k])
 
 
-def last_point(problem: Problem, k: int) -> tuple[Array, Array] | None:
-    """Return the dual point that the last fit left for pair k, or for two classes, and its scores."""
-    kept, pairs = problem.kept, problem.task.class_pairs()
-    if kept is None or not pairs:
-        return None if kept is None else kept.get(LAST)
-    found: tuple[Array, Array] | None = kept.get((LAST, pairs[k]))
-    return found
-
-
 @dataclass(frozen=True)
 class PairFit:
     """The fit of one pair of classes.

@@ -4,6 +4,6 @@ whitened_span      coordinates in the span of a basis, and products with them
 span_rows, row_passes  the rows in these coordinates, and passes over them
 newton_direction   Newton's direction for the smoothed problem
 smoothed_newton    Newton's method on smoothed losses, to a certified gap
-best_coefficients  which method a task takes; exact cuts, for losses that cannot be smoothed
-pair_ascent        coefficients at several values of C, by pairs of rows
+best_coefficients  which method a task takes; exact cuts, for losses that cannot be smoothed; pair by pair by dual
+                   coordinate ascent, for hinge losses
 """
