@@ -21,7 +21,7 @@ whatever the kernel is.
 Sampled values of other kernels. A permutation adds the features one by one; each gets what the score gains when it
 comes (Castro, Gómez and Tejada, Computers & Operations Research, 2009). With each permutation goes its reverse, which
 takes away much of the variance (Mitchell et al., JMLR 2022). The gains of every permutation add up to the score less
-the base value, so the means do.
+the base value, so the means do. Of a table whole columns come, with all their features (`column_values`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import roots_legendre
 
+from slimsvm.core.clock import check_time
 from slimsvm.deploy.plain_model import PlainModel, of_term
 from slimsvm.deploy.rows import as_rows, dense_rows
 from slimsvm.kernels.kernel import NUMPY
@@ -233,6 +234,49 @@ def sampled_values(
         values[i] = pairs.mean(axis=0)
         errors[i] = pairs.std(axis=0, ddof=1) / np.sqrt(n_pairs)
     return values, errors
+
+
+def column_values(
+    predict: Callable[[Array], Array],
+    X: Array,
+    background: Array,
+    columns: Array,
+    n_columns: int,
+    n_pairs: int,
+    rng: np.random.RandomState,
+) -> tuple[Array, Array, Array]:
+    """Sampled values (n, n_columns, n_outputs) of encoded rows of a table, their standard errors, and base values.
+
+    A column that is not there has the values of the background rows, and the mean over these is taken.
+
+    Parameters
+    ----------
+    predict : callable
+        Predictions (n, n_outputs) of encoded rows.
+    X, background : ndarrays of shape (n, n_features) and (n_background, n_features)
+    columns : int64 ndarray of shape (n_features,)
+        The column that each feature comes from.
+    n_columns, n_pairs : int
+        ``n_pairs`` of permutations and their reverses, the same ones for all rows.
+    rng : RandomState
+    """
+    used, n_absent = np.unique(columns), len(background)
+    permutations = [rng.permutation(used) for _ in range(n_pairs)]
+    base = predict(background).mean(axis=0)
+    values, errors = (np.zeros((len(X), n_columns, len(base))) for _ in range(2))
+    for i, row in enumerate(X):
+        gains = np.zeros((n_pairs, n_columns, len(base)))
+        for pair, permutation in enumerate(permutations):
+            check_time()
+            for order in (permutation, permutation[::-1]):
+                mixed = np.tile(background, (len(order) + 1, 1, 1))
+                for step, column in enumerate(order, 1):
+                    mixed[step:, :, columns == column] = row[columns == column]
+                found = predict(mixed.reshape(-1, X.shape[1])).reshape(len(order) + 1, n_absent, -1).mean(axis=1)
+                gains[pair, order] += 0.5 * np.diff(found, axis=0)
+        values[i] = gains.mean(axis=0)
+        errors[i] = gains.std(axis=0, ddof=1) / np.sqrt(n_pairs)
+    return values, errors, base
 
 
 def shapley_values(

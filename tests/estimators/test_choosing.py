@@ -10,8 +10,8 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm import SVC, SVR, CrossTrainedSVC, OneClassSVM, RankSVM, Refine, SequenceSVM, StructuredSVM
-from slimsvm.estimators._shared import trials
-from slimsvm.estimators._shared.trials import TrialSettings, evenly
+from slimsvm.estimators._shared import validating
+from slimsvm.estimators._shared.validating import TrialSettings, evenly
 from slimsvm.kernels import Laplacian
 from slimsvm.parts.run import Status
 from slimsvm.parts.values_of_C import VALUES_OF_C
@@ -101,7 +101,7 @@ def test_widths_are_tried_outwards_while_their_errors_are_near_the_lowest(errors
         nearest = min(errors, key=lambda known: abs(np.log(known / factor)))
         return {"C": problem.C, "gamma": problem.kernel.gamma, "error": errors[nearest], "seconds": 0.0}, None
 
-    monkeypatch.setattr(trials._Trials, "one", one)
+    monkeypatch.setattr(validating._Trials, "one", one)
     clf = SVC(gamma="validate", random_state=0).fit(X, y)
     np.testing.assert_allclose(found, tried)
     assert clf.kernel_.gamma == pytest.approx(scale * min(errors, key=lambda factor: (errors[factor], factor != 1)))
@@ -118,7 +118,7 @@ def test_widths_are_tried_outwards_while_their_errors_are_near_the_lowest(errors
     ],
     ids=repr,
 )
-def test_trials_of_the_exact_machine_end_at_a_wider_tolerance(estimator, tols, monkeypatch):
+def test_trials_of_the_exact_svm_end_at_a_wider_tolerance(estimator, tols, monkeypatch):
     X, y = make_moons(60, noise=0.2, random_state=0)
     kind = type(clone(estimator).set_params(C=1.0).fit(X, y).solver_)
     own, seen = kind.solve, set()
@@ -180,7 +180,7 @@ def test_one_call_without_any_search(noisy_moons):
 @pytest.mark.parametrize("labels", [np.repeat([0, 1, 2], [900, 60, 40]), np.linspace(0, 1, 1000)])
 def test_parts_hold_the_same_shares(labels):
     own = TrialSettings(most_training=400, most_validation=100)
-    training, held = trials._parts(labels, np.random.default_rng(0), len(labels), own)
+    training, held = validating._parts(labels, np.random.default_rng(0), len(labels), own)
     assert len(training) == 400
     assert len(held) == 100
     assert not set(training) & set(held)
@@ -230,7 +230,7 @@ def test_narrower_kernels_are_tried_again_with_more_rows(
         error = {100: few, 240: all_rows}[n_rows].get(factor, 0.9) + abs(np.log10(problem.C) - 1)  # best at C = 10
         return {"C": problem.C, "gamma": problem.kernel.gamma, "error": error}, None
 
-    monkeypatch.setattr(trials._Trials, "one", one)
+    monkeypatch.setattr(validating._Trials, "one", one)
     clf = SVC(C="validate", gamma="validate", random_state=0).fit(X, y)
     assert found == [(factor, 10.0) for factor in tried]
     assert (clf.C_, clf.kernel_.gamma) == (10.0, pytest.approx(scale * best))
@@ -257,7 +257,7 @@ def test_prices_near_the_best_are_tried_again_with_more_rows(
             found.append(problem.C)
         return {"C": problem.C, "error": {100: few, 240: all_rows}[problem.rows.n_rows].get(problem.C, 0.9)}, None
 
-    monkeypatch.setattr(trials._Trials, "one", one)
+    monkeypatch.setattr(validating._Trials, "one", one)
     clf = SVC(C="validate", random_state=0).fit(X, y)
     assert (found, clf.C_) == (tried, best)
 
@@ -311,15 +311,15 @@ def own_error(clf, X, y, lengths):
     ids=["sequences", "queries", "own"],
 )
 def test_whole_examples_are_held_out(machine, error, monkeypatch):
-    """The errors of the trials are those of machines trained by hand on the other sequences, queries or examples."""
+    """The errors of the trials are those of models trained by hand on the other sequences, queries or examples."""
     X, y, lengths = chains(30, 2 if machine is StructuredSVM else 5, np.random.default_rng(0))
     seen = []
 
-    def parts(*args, real=trials._parts):
+    def parts(*args, real=validating._parts):
         seen.append(real(*args))
         return seen[-1]
 
-    monkeypatch.setattr(trials, "_parts", parts)
+    monkeypatch.setattr(validating, "_parts", parts)
     common = {"gamma": 0.5, "solver": "exact-cuts", "tol": 0.01} | ({"task": Bit()} if machine is StructuredSVM else {})
 
     def fitted(C, rows, lengths):

@@ -25,7 +25,7 @@ from slimsvm.estimators._shared.automatic import typical_gamma
 from slimsvm.estimators._shared.conformal import NONE, hold_out, rows_held
 from slimsvm.estimators._shared.cross_validation import CrossValidation, SearchSettings
 from slimsvm.estimators._shared.input_checks import check_C, check_positive, check_sample_weight, is_chosen
-from slimsvm.estimators._shared.trials import GAMMA_FACTORS
+from slimsvm.estimators._shared.validating import GAMMA_FACTORS
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 from slimsvm.parts.values_of_C import VALUES_OF_C

@@ -29,7 +29,6 @@ from slimsvm.estimators._shared.input_checks import (
     checked_target,
     found_classes,
 )
-from slimsvm.estimators._shared.table_explaining import column_values
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
 from slimsvm.estimators._shared.table_saving import goal_of, save_table_estimator, table_parts
 from slimsvm.estimators._shared.table_search import (
@@ -41,7 +40,7 @@ from slimsvm.estimators._shared.table_search import (
     search,
 )
 from slimsvm.estimators._shared.table_small import small_machine
-from slimsvm.shapley import Explanation
+from slimsvm.shapley import Explanation, column_values
 from slimsvm.tables import Table, table_of
 from slimsvm.tables.encoders import MOST_VALUES
 

@@ -15,7 +15,7 @@ from slimsvm.deploy.steps import Ranked, Turned
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.input_checks import check_at_least, checked_features
-from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
+from slimsvm.estimators._shared.validating import evenly, shuffled_by_kind
 from slimsvm.estimators.svc import SVC
 from slimsvm.kernels import FoldedKernel, kernels_with
 from slimsvm.kernels.outlying_rows import Bulk

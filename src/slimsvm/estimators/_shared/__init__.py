@@ -1,11 +1,21 @@
 """Code that the estimators share. Parameters and attributes that several of them have are described once, here.
 
-kernel_estimator  the base class: parameters to a problem, a fit to attributes, prediction, chunks of rows
-automatic         what solver="auto", gamma="scale", "validate" and "learn" stand for
+kernel_estimator  the base class: parameters to a problem, a fit to attributes, prediction
+automatic         what solver="auto", gamma="scale" and "learn" stand for
+validating        C="validate" and gamma="validate": values tried on rows held out
+cross_validation  candidates of a grid on folds (`GridSearchSVC`)
 input_checks      checks of what users pass in
 around_fit        attributes of one fit alone, callbacks, checkpoints
+streams           chunks of rows: `partial_fit`
+exact_of_nu       ν in place of C (`NuSVC`, `NuSVR`)
 fitted            attributes like scikit-learn's, methods that write files or explain scores
+certifying        `certificate`
+calibrating       probabilities: what they are calibrated on, and the calibration
+conformal         sets of classes and intervals that are right with a chosen probability
+pipeline_steps    encoders and scalers of a pipeline as data, for files and exports
 saving            fitted estimators as files, and back (`slimsvm.load` and `slimsvm.save` are in `estimators.files`)
+table_search      the models of `TableClassifier`'s and `TableRegressor`'s mean; table_goals, table_additive,
+                  table_small, table_saving: what they are trained for, the additive one, preset="small", files
 """
 
 from __future__ import annotations

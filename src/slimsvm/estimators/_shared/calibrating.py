@@ -30,7 +30,7 @@ from slimsvm import core
 from slimsvm.core.clock import OutOfTimeError, no_limit
 from slimsvm.deploy.decisions import ARRAYS, AS_THEY_ARE, LEAST_SHARE, calibration_terms
 from slimsvm.estimators._shared.input_checks import wants_probability
-from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind, some_of
+from slimsvm.estimators._shared.validating import evenly, shuffled_by_kind, some_of
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.leave_one_out import LeaveOneOutSettings, leave_one_out
 from slimsvm.parts.problem import Problem

@@ -63,7 +63,7 @@ from slimsvm.estimators._shared.input_checks import (
     wants_probability,
 )
 from slimsvm.estimators._shared.streams import has_partial_fit
-from slimsvm.estimators._shared.trials import choose, kernels_tried
+from slimsvm.estimators._shared.validating import choose, kernels_tried
 from slimsvm.model import others_by
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit, timed

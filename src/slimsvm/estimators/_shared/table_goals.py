@@ -7,7 +7,7 @@ import numpy as np
 from slimsvm import tasks
 from slimsvm.deploy.table_model import predictions_of
 from slimsvm.estimators._shared.calibrating import calibration_of, some_of_each
-from slimsvm.estimators._shared.trials import evenly
+from slimsvm.estimators._shared.validating import evenly
 from slimsvm.tasks import Task
 
 Array = np.ndarray

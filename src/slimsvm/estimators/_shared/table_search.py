@@ -23,7 +23,7 @@ from slimsvm.core.clock import OutOfTimeError, check_time, is_time_over, no_limi
 from slimsvm.estimators._shared.automatic import learned_factors
 from slimsvm.estimators._shared.table_additive import additive_models
 from slimsvm.estimators._shared.table_goals import Goal
-from slimsvm.estimators._shared.trials import evenly, shuffled_by_kind
+from slimsvm.estimators._shared.validating import evenly, shuffled_by_kind
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.descent.vector_descent import SweepSettings

@@ -34,7 +34,7 @@ from slimsvm.estimators._shared.table_search import (
     misfits_of,
     rounded,
 )
-from slimsvm.estimators._shared.trials import evenly
+from slimsvm.estimators._shared.validating import evenly
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.descent.vector_descent import SweepSettings
 from slimsvm.parts.problem import Problem
