@@ -102,7 +102,8 @@ def items(found: Found) -> list[tuple[Any, ...]]:
             "Figures 1 to 8, a picture for each set",
             "bsca and bsgd are the paper's algorithms with its steps, our-bsca and our-bsgd have damped steps and "
             f"means of models. The cells budget have {epochs(few)} epochs, the cells many-epochs {epochs(many)}. "
-            f"What each figure shows is below. {what_decides(curves, {KIND: sooner, MANY: sooner_of_many})} "
+            f"What each figure shows is below; ± there is the deviation between runs, and sets have {runs_of(many)}. "
+            f"{what_decides(curves, {KIND: sooner, MANY: sooner_of_many})} "
             f"{MERGES_DECIDE}",
             [],
             [*found.pictures(KIND, "budget-*.png"), *found.pictures(MANY, "budget-*.png")],
@@ -116,7 +117,7 @@ def items(found: Found) -> list[tuple[Any, ...]]:
         ),
         (
             "Figures 3 and 8: steps that merge",
-            told_later(merges(of_many, summary), merges(summary, summary)),
+            told_later(merges(of_many, summary, many), merges(summary, summary, few)),
             [of_many],
             [],
         ),
@@ -176,6 +177,19 @@ def told_later(after: Verdict, before: Verdict) -> Verdict:
     agree = sum(check.holds for check in before.checks)
     text = f"That is after many epochs (many-epochs). After few (budget), {agree} of {len(before.checks)} checks agree."
     return after._replace(more=f"{text} {after.more}".strip())
+
+
+def runs_of(curves: Curves) -> str:
+    """How many runs the sets have."""
+    runs = {data: len(curve.errors) for (data, *_), curve in curves.items() if data in PAPERS_TABLE_1}
+    return ", ".join(f"{data} {count}" for data, count in runs.items()) + " runs"
+
+
+def smaller(curves: Curves) -> str:
+    """The sets that have fewer rows than the paper's, in brackets."""
+    rows = {data: curve.n_train for (data, *_), curve in curves.items() if data in PAPERS_TABLE_1}
+    told = ", ".join(named(data, n) for data, n in rows.items() if n != PAPERS_TABLE_1[data][0])
+    return f" ({told})" * bool(told)
 
 
 def epochs(curves: Curves) -> int:
@@ -355,7 +369,7 @@ def errors(curves: Curves, sooner: Rows, table: Rows) -> Verdict:
     )  # fmt: skip
 
 
-def merges(rows: Rows, summary: Rows) -> Verdict:
+def merges(rows: Rows, summary: Rows, curves: Curves) -> Verdict:
     """Shares of merging steps in the last epoch beside the lemma's limits, which runs with an exact machine have."""
     limit_of = {(row["data"], row["method"]): row.get("limit") for row in summary}
     by_method: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
@@ -368,14 +382,17 @@ def merges(rows: Rows, summary: Rows) -> Verdict:
         if len(own) == 2 and None not in limits.values():
             told = ", ".join(f"{name} {own[name]['merges']:.2g} (lemma {limits[name]:.2g})" for name in own)
             near = all(0.5 <= own[name]["merges"] / limits[name] <= 2 for name in own)
-            checks.append(Check(near, f"{data}, B = {budget:,}, within a factor of two: {told}"))
+            name = named(data, curves[data, "bsca", budget].n_train)
+            checks.append(Check(near, f"{name}, B = {budget:,}, within a factor of two: {told}"))
     return Verdict(
         "the share of merging steps is about that of lemma 2.",
         checks,
         "BSCA's limit is of the end, when all variables at a bound stay there, which takes the longer the larger C is. "
         "Without a budget both are at their limits after some thousand epochs (the table of lemma 2).",
         theirs=CURVES,
-        sizes="the sets whose exact machine is trained: susy 10,000 / 4,500,000, the others whole",
+        sizes=sizes_of(
+            {data: curve.n_train for (data, *_), curve in curves.items() if any(row == data for row, _ in by_method)}
+        ),
         ours=f"merging steps of an epoch: {checks[0].told}; {checks[-1].told}" if checks else "",
     )
 
@@ -449,7 +466,7 @@ def times(curves: Curves, sooner: Rows) -> Verdict:
     """The paper's main claim, counted over sets and budgets."""
     own = [row for row in sooner if row["data"] in PAPERS_TABLE_1]
     there = [row[SOON] for row in own if row[SOON] is not None]
-    half = sum(share <= 0.5 for share in there)
+    half, sizes = sum(share <= 0.5 for share in there), smaller(curves)
     steadier = [
         check
         for budget in sorted({budget for *_, budget in curves})
@@ -459,15 +476,16 @@ def times(curves: Curves, sooner: Rows) -> Verdict:
     steady = sum(check.holds for check in steadier)
     checks = [
         Check(
-            2 * len(there) > len(own), f"BSCA comes to BSGD's last error to stay in {len(there)} of {len(own)} cases"
+            2 * len(there) > len(own),
+            f"BSCA comes to BSGD's last error to stay in {len(there)} of {len(own)} cases{sizes}",
         ),
-        Check(2 * half > len(own), f"in half of BSGD's time or less in {half}"),
+        Check(2 * half > len(own), f"in half of BSGD's time or less in {half}{sizes}"),
     ] * bool(own)
-    told = f"its last epochs vary less by more than two standard errors in {steady} of {len(steadier)}"
+    told = f"its last epochs vary less by more than two standard errors in {steady} of {len(steadier)}{sizes}"
     checks += [Check(2 * steady > len(steadier), told)] * bool(steadier)
     return Verdict(
         "BSCA is as good as BSGD much sooner, and steadier.", checks, EPOCHS_DECIDE, "A check holds in most cases.",
-        CURVES, sizes_of_curves(curves), "; ".join(check.told for check in checks),
+        CURVES, sizes_of_curves(curves), "; ".join(check.told.removesuffix(sizes) for check in checks),
     )  # fmt: skip
 
 

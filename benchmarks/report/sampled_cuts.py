@@ -8,7 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import MARKS, NOTHING, WHOLE, Check, Verdict, means, number
+from benchmarks.report.verdicts import (
+    MARKS,
+    NOTHING,
+    SECONDS,
+    WHOLE,
+    Check,
+    Verdict,
+    means,
+    number,
+    timed,
+    told_of_runs,
+)
 from benchmarks.shared.tables import exponent, slope
 
 KIND = "sampled-cuts"
@@ -25,6 +36,8 @@ BAND = 0.5
 # The sample sizes and the C from which on the paper finds errors stable, and all that it has in figures 4 to 7.
 STABLE_SIZE, STABLE_C = 400, 0.1
 PAPERS_SAMPLE_SIZES, PAPERS_C = (100, 400, 1000, 4000, 10_000), (0.01, 0.1, 1.0, 10.0, 100.0)
+# What tells fits apart; of equal ones some are other runs.
+FIT = ("part", "data", "n_train", "C", "method")
 SCALE = "C is that of LIBSVM and γ = 1/σ², as the paper's training errors on Adult say."
 
 
@@ -94,7 +107,9 @@ SAME_TEST_ROWS = ("adult",)
 def items(found: Found) -> list[tuple[Any, ...]]:
     """Titles, what is to be said, tables and pictures."""
     records = [
-        record for record in found.rows(KIND, "records") if "seconds" in record and record.get("status") != "time limit"
+        record
+        for record in timed(found.rows(KIND, "records"))
+        if "seconds" in record and record.get("status") != "time limit"
     ]
     read_anew = [record for record in records if np.isclose(record.get("gamma", 0.0), WIDTHS.get(record["data"], 0.0))]
     scaling = [record for record in records if record["part"] == "scaling"]
@@ -244,8 +259,8 @@ def table_1(records: Rows) -> Verdict:
         "Incomplete Cholesky is solved to a certified gap here, and errs less than the paper's on covtype.",
         f"{SCALE} The paper tested on all rows of Adult, the training rows among them: so its numbers say, and so do "
         f"we. An error agrees within {NEAR} points and two standard errors together: of the paper's runs, of ours (0 "
-        "of one run), and of our test rows, but for Adult, whose test rows are the paper's. Seconds are not compared. "
-        f"Lacking: {lacks or 'nothing'}.",
+        f"of one run), and of our test rows, but for Adult, whose test rows are the paper's. Seconds are not compared. "
+        f"{SECONDS} Lacking: {lacks or 'nothing'}.",
         "training errors of SVMlight and uniform cuts (r = 1,000): board 2.87, 2.96 %, Adult 7.52, 7.65 %, covtype "
         "17.87, 18.34 %",
         with_libsvm([record for own in of_table_1(records).values() for record in own]),
@@ -294,7 +309,7 @@ def headline(scaling: Rows, growth: Rows) -> Verdict:
         f"the rule ends the run{told_of_iterations(scaling)}. At fixed C₁ they do not. Below 10,000 rows a sample of "
         "1,000 has rows more than once, and takes fewer evaluations for that.",
         f"Asked for here: {FASTER} times as fast as LIBSVM, an error within {BAND} points of the exact machine's, and "
-        f"kernel evaluations that grow by n^{CONSTANT} at most.",
+        f"kernel evaluations that grow by n^{CONSTANT} at most. {told_of_runs(scaling, FIT)}",
         "1,411 s and 1,854 s (r = 400, 1,000) beside 36,533 s of SVMlight; 3.23, 3.14 and 2.94 % test error",
         with_libsvm([record for record in scaling if record["data"] == BOARD]),
         told_of_board(seconds, errors, f"{libsvm:,.0f} s of LIBSVM ({how})"),
@@ -366,7 +381,7 @@ def time_against_rows(growth: Rows, records: Rows) -> Verdict:
         checks,
         "At a fixed C the weight C n of the mean loss grows with the rows, and with it the number of cuts; at a fixed "
         "C n (the lines of C₁) uniform cuts hardly grow.",
-        f"± is two standard errors of the slope; an exponent agrees within them. {SCALE}",
+        f"± is two standard errors of the slope; an exponent agrees within them. {SCALE} {told_of_runs(records, FIT)}",
         "a million rows of the board: uniform cuts 1,854 s, violated cuts 60,101 s, SVMlight 36,533 s",
         with_libsvm(records),
         told_of_seconds([record for record in records if record["data"] == BOARD]),
@@ -412,7 +427,8 @@ def errors_against_rows(scaling: Rows, value: str) -> Verdict:
         checks,
         "With 10,000 rows and fewer the difference of two models is larger than half a point by chance alone.",
         "Two errors on the same rows may differ by two standard errors of their difference, as if the rows were not "
-        "the same. The exact machine is LIBSVM, or ours where LIBSVM takes more than an hour.",
+        "the same. The exact machine is LIBSVM, or ours where LIBSVM takes more than an hour. "
+        f"{told_of_runs(scaling, FIT)}",
         "in the text: uniform cuts within 0.3 to 0.5 points of SVMlight, violated cuts within 0.2",
         told_of_sizes({data: rows for data, (rows, _) in last.items() if data in PAPERS_TABLE_1}),
         "; ".join(
@@ -450,13 +466,14 @@ def time_against_sample_size(sampled: Rows) -> Verdict:
     return Verdict(
         "the time of violated cuts grows more slowly with the sample size than that of uniform cuts.",
         checks,
-        more="Factors of violated and uniform cuts, without fits that met the time limit, as in the paper.",
-        **of_sample_sizes(sampled, checks),
+        **of_sample_sizes(
+            sampled, checks, "Factors of violated and uniform cuts, without fits that met the time limit, as there."
+        ),
     )
 
 
-def of_sample_sizes(sampled: Rows, checks: Sequence[Check]) -> dict[str, str]:
-    """What figures 4 to 7 have in common: curves, their rows, and what was measured."""
+def of_sample_sizes(sampled: Rows, checks: Sequence[Check], more: str = "") -> dict[str, str]:
+    """What figures 4 to 7 have in common: curves, their rows, what was measured, and what is said beside."""
     sizes, values = (sorted({record[name] for record in sampled}) for name in ("sample_size", "C"))
     tried = f"r = {', '.join(f'{r:,}' for r in sizes)}; C = {', '.join(f'{C:g}' for C in values)}"
     first = checks[0].told if checks else ""
@@ -464,7 +481,12 @@ def of_sample_sizes(sampled: Rows, checks: Sequence[Check]) -> dict[str, str]:
     if (tuple(sizes), tuple(values)) != (PAPERS_SAMPLE_SIZES, PAPERS_C) and whole:
         shares = f"{len(sizes)} / {len(PAPERS_SAMPLE_SIZES)} sample sizes, {len(values)} / {len(PAPERS_C)} values of C"
         whole = f"{'all rows' if whole == WHOLE else whole}; {shares}"
-    return {"theirs": "curves without numbers", "sizes": whole, "ours": f"{first} ({tried})" * bool(checks)}
+    return {
+        "theirs": "curves without numbers",
+        "sizes": whole,
+        "ours": f"{first} ({tried})" * bool(checks),
+        "more": f"{more} {told_of_runs(sampled, FIT)}".strip(),
+    }
 
 
 def iterations_against_sample_size(sampled: Rows) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ WHOLE = "whole"
 NO_CLAIM = "–"
 # What a line begins with that says what was measured.
 SEEN = "Here: "
+SECONDS = "Seconds are those of the processor where they were recorded: most fits ran beside other work."
 MARKS = {True: "✓", False: "✗"}
 
 
@@ -111,6 +113,23 @@ def overview(items: Iterable[tuple[Any, ...]]) -> Rows:
 def said(rows: Iterable[Any], text: str) -> str:
     """The text, or that nothing was measured."""
     return text if list(rows) else NOTHING
+
+
+def timed(records: Rows) -> Rows:
+    """Records with the seconds of the processor, which other work does not lengthen, where these are known."""
+    return [
+        record | {"seconds": record.get("cpu_seconds") or record["seconds"]} if "seconds" in record else record
+        for record in records
+    ]
+
+
+def told_of_runs(records: Iterable[dict[str, Any]], keys: Sequence[str]) -> str:
+    """How many runs the fits have that differ by these keys: "Each fit has 3 to 5 runs.", or nothing."""
+    counts = Counter(tuple(record.get(key) for key in keys) for record in records)
+    if not counts:
+        return ""
+    runs = " to ".join(dict.fromkeys((str(min(counts.values())), str(max(counts.values())))))
+    return f"Each fit has {runs} run{'s' * (runs != '1')}."
 
 
 def means(records: Rows, keys: Sequence[str], value: str) -> dict[tuple[Any, ...], float]:

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.report import bsca, cpsp, cross_training, sampled_cuts
 from benchmarks.report.found import Found
-from benchmarks.report.verdicts import Check, Verdict, means, number, overview
+from benchmarks.report.verdicts import Check, Verdict, means, number, overview, timed, told_of_runs
 
 
 def parts_of(verdict):
@@ -47,6 +47,18 @@ def test_means_and_numbers_of_cells():
     assert means(records, ("data",), "x") == {("a",): 1.5}
     assert [number(text) for text in ("1,234 (5)", "k^0.50", "5.1 ± 0.2")] == [1234.0, 0.5, 5.1]
     assert all(np.isnan(number(text)) for text in ("> 500", "–", "", None))
+
+
+def test_seconds_are_those_of_the_processor_where_they_are_known():
+    records = [{"seconds": 3.0, "cpu_seconds": 1.0}, {"seconds": 3.0}, {"seconds": 3.0, "cpu_seconds": None}, {}]
+    assert [record.get("seconds") for record in timed(records)] == [1.0, 3.0, 3.0, None]
+
+
+def test_how_many_runs_fits_have():
+    fits = [{"data": "a"}, {"data": "a"}, {"data": "b"}]
+    assert told_of_runs(fits, ["data"]) == "Each fit has 1 to 2 runs."
+    assert told_of_runs(fits[2:], ["data"]) == "Each fit has 1 run."
+    assert told_of_runs([], ["data"]) == ""
 
 
 # ---- sampled cuts
@@ -265,8 +277,13 @@ def test_bsca_merges_small_budgets_and_runs_without_a_budget():
         for method, limit in (("bsca", 0.1), ("bsgd", 0.15))
     ]
     told = "adult, B = 200, within a factor of two: bsca 0.1 (lemma 0.1), bsgd 0.1 (lemma 0.15)."
-    assert parts_of(bsca.merges(rows, rows))[0] == told
-    assert "lemma 0.01" in parts_of(bsca.merges(rows, [{**rows[0], "limit": 0.01}, rows[1]]))[1]
+    curves = {("adult", "bsca", 200): curve([5.0] * 6)}
+    named = f"adult (10,000 of 32,561 rows){told.removeprefix('adult')}"
+    assert parts_of(bsca.merges(rows, rows, curves))[0] == named
+    assert bsca.merges(rows, rows, curves).sizes == "adult 10,000 / 32,561"
+    whole = {("adult", "bsca", 200): curve([5.0] * 6, n=32_561)}
+    assert parts_of(bsca.merges(rows, rows, whole))[0] == told
+    assert "lemma 0.01" in parts_of(bsca.merges(rows, [{**rows[0], "limit": 0.01}, rows[1]], whole))[1]
     both = curve([5.0] * 6), curve([4.0] * 6)
     assert "error (%): BSCA 5.01 ± 0.014, BSGD 4.01 ± 0.014" in parts_of(bsca.small_budget(two(*both, 200)))[1]
     failing = parts_of(bsca.small_budget(two(*both, 200, "ijcnn1")))  # where the paper's fails, too
@@ -289,9 +306,13 @@ def test_bsca_after_many_epochs_and_after_few():
     few, many = ([{"data": "susy", "B": 500, bsca.SOON: share}] for share in (None, 0.4))
     steady, noisy = two(curve([5.0] * 6), curve([1.0, 2.0] * 3)), two(curve([1.0, 2.0] * 3), curve([5.0] * 6))
     later = bsca.told_later(bsca.times(steady, many), bsca.times(noisy, few))
+    rows = " (susy (10,000 of 4,500,000 rows))"
+    assert bsca.smaller(two(curve([5.0], n=32_561), curve([5.0]), name="adult")) == " (adult (10,000 of 32,561 rows))"
+    assert bsca.runs_of(steady) == "susy 2 runs"
+    assert "(susy" not in later.ours
     assert parts_of(later) == (
-        "BSCA comes to BSGD's last error to stay in 1 of 1 cases; in half of BSGD's time or less in 1; "
-        "its last epochs vary less by more than two standard errors in 1 of 1.",
+        f"BSCA comes to BSGD's last error to stay in 1 of 1 cases{rows}; in half of BSGD's time or less in 1{rows}; "
+        f"its last epochs vary less by more than two standard errors in 1 of 1{rows}.",
         "",
     )
     assert "After few (budget), 0 of 3 checks agree." in str(later)
@@ -380,7 +401,7 @@ def test_cross_training_is_faster_only_beyond_two_standard_errors():
 
     assert check(5.0, 5.0, 5.0).holds
     assert "0.50 times the exact machine's seconds" in check(5.0, 5.0, 5.0).told
-    assert "its last fit alone 1.0 s, the paper's recipe 5.0 s" in check(5.0, 5.0, 5.0).told
+    assert "both with their search for C (5.0 and 10.0 s)" in check(5.0, 5.0, 5.0).told
     assert not check(2.0, 9.0, 20.0).holds
     assert not check(11.0, 11.0, 11.0).holds
     assert "(one run)" in check(5.0).told
@@ -568,7 +589,8 @@ def test_general_vectors_serve_ccat_most(on_adult, holds):
         return {cpsp.PAPERS: {10: 0.1, 20: 0.1}, cpsp.ON_ROWS[cpsp.PAPERS]: {10: rows, 20: 0.1}}
 
     records = sized(of(on_adult)) + sized(of(0.2), data="CCAT", n_train=22_490)
-    told = f"largest benefit of vectors that are no rows, in points: adult {100 * on_adult - 10:.1f}, CCAT 10.0"
+    told = f"largest benefit of vectors that are no rows, in points: adult {100 * on_adult - 10:.1f}, "
+    told += "CCAT (22,490 of 781,265 rows) 10.0"
     assert lines_of(cpsp.figure_1(records).checks)[told] is holds
 
 
@@ -628,4 +650,5 @@ def test_cpsp_records_of_earlier_settings_are_said_to_be(tmp_path, intercept, sa
     (folder / "subspace.json").write_text(json.dumps({"records": records}))
     titles = [title for title, *_ in cpsp.items(Found(tmp_path))]
     assert ("Earlier settings" in titles) is said
+    assert any("at most 20,000 rows: adult." in str(text) for _, text, *_ in cpsp.items(Found(tmp_path))) is said
     assert titles[-1] == "Lacking"
