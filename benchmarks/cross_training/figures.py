@@ -20,6 +20,7 @@ FIGURES = {
     "gaussians": ("n_train", (VECTORS, ERROR, SECONDS)),
     "noise": ("noise", (VECTORS, ERROR, CLEAN)),
 }
+AXES = {"overlap": "overlap", "n_train": "training rows", "noise": "share of labels turned round"}
 
 
 def draw(records: list[dict[str, Any]], folder: Path) -> list[Path]:
@@ -52,7 +53,7 @@ def _figure(records: list[dict[str, Any]], axis: str, panels: tuple, path: Path)
         for ax, (measure, factor, label) in zip(axes, panels, strict=True):
             means = [factor * np.mean([record[measure] for record in points[value]]) for value in x]
             ax.plot(x, means, "o-", label=method, markersize=3)
-            ax.set(xlabel=axis, ylabel=label)
+            ax.set(xlabel=AXES[axis], ylabel=label, xscale="log" if axis == "n_train" else "linear")
             if measure in ("n_vectors", "n_bounded"):
                 ax.set_yscale("symlog", linthresh=1)
     axes[0].legend()

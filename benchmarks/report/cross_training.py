@@ -101,11 +101,8 @@ PARTS = ("overlap", "gaussians", "noise", "sets", "comparators")
 
 
 def fits(found: Found) -> Rows:
-    """Records of all cells; the processor's seconds of the ramp lack its search for C."""
-    records = [record for record in found.rows(KIND, "records") if "n_vectors" in record]
-    return latest(
-        timed([record if record["method"] != "ramp" else record | {"cpu_seconds": None} for record in records])
-    )
+    """Records of all cells."""
+    return latest(timed([record for record in found.rows(KIND, "records") if "n_vectors" in record]))
 
 
 def table_of(records: Rows) -> Rows:

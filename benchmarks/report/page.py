@@ -21,7 +21,7 @@ from PIL import Image
 
 from benchmarks.report.found import Found
 from benchmarks.report.papers import SECTIONS
-from benchmarks.report.verdicts import SEEN, Verdict
+from benchmarks.report.verdicts import SEEN, Verdict, timed
 from benchmarks.shared.registry import BENCHES, draw
 from slimsvm.cli.output import CommandError, say
 
@@ -73,7 +73,12 @@ def item_of(title: str, text: Any, tables: Sequence[Any], pictures: Sequence[Pat
 
 def pictures_of(name: str, results: dict[str, Any], folder: Path) -> list[Path]:
     """The pictures of a benchmark, drawn again from its numbers."""
-    return draw(getattr(import_module(BENCHES[name].module), "plot", None), results, folder)
+    return draw(getattr(import_module(BENCHES[name].module), "plot", None), with_timed(results), folder)
+
+
+def with_timed(results: dict[str, Any]) -> dict[str, Any]:
+    """Results whose records have the processor's seconds, as the texts."""
+    return results | {"records": timed(results["records"])} if "records" in results else results
 
 
 def written(found: Found, folder: Path) -> dict[str, Any]:

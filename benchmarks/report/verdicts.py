@@ -116,9 +116,14 @@ def said(rows: Iterable[Any], text: str) -> str:
 
 
 def timed(records: Rows) -> Rows:
-    """Records with the seconds of the processor, which other work does not lengthen, where these are known."""
+    """Records with the seconds of the processor, which other work does not lengthen, where these are known.
+
+    Those of the ramp lack its search for C, which is the exact machine's.
+    """
     return [
-        record | {"seconds": record.get("cpu_seconds") or record["seconds"]} if "seconds" in record else record
+        record | {"seconds": record["cpu_seconds"]}
+        if record.get("cpu_seconds") and record.get("method") != "ramp"
+        else record
         for record in records
     ]
 

@@ -11,7 +11,7 @@ from benchmarks.shared.looks import paint
 from benchmarks.shared.tables import Record
 from slimsvm.plots import plot_means
 
-PANEL = (5.2, 4.2)  # inches
+PANEL = (5.2, 5.0)  # inches
 PANELS = {
     "uniform, paper's steps": ("uniform", "paper"),
     "violated, paper's steps": ("violated", "paper"),

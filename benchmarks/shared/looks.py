@@ -57,7 +57,14 @@ def paint(ax: Any) -> None:
             if isinstance(handle, ErrorbarContainer):
                 data, caps, bars = handle.lines
                 lines = [data, *caps, *bars]
+                for cap in caps:
+                    cap.set_markeredgecolor(colour)
             for line in lines:
                 line.set_color(colour)
     if ax.get_legend() is not None:
-        ax.legend(fontsize="small")
+        put_legend_below(ax)
+
+
+def put_legend_below(ax: Any) -> None:
+    """Put the names of the lines below the panel, where they cover none; its figure has a constrained layout."""
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize="small", frameon=False)

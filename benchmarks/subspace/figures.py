@@ -10,7 +10,7 @@ from benchmarks.shared.looks import paint
 from benchmarks.shared.tables import Record
 from slimsvm.plots import SizePathDisplay, plot_means
 
-PANEL = (5.2, 4.2)  # inches
+PANEL = (5.2, 5.0)  # inches
 FIGURES = {"figure-1": "test_error", "figure-2": "objective_multiple", "figure-3": "seconds"}
 
 

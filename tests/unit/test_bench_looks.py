@@ -39,7 +39,8 @@ def test_a_method_has_its_colour_whatever_is_drawn_before_it():
     found = []
     for order in (("bsca", "bsgd"), ("bsgd", "bsca", "something else")):
         ax = Figure().subplots()
-        plot_means([{"method": name, "n": n, "t": float(n)} for name in order for n in (1, 2)], "n", "t", ax=ax)
+        fits = [{"method": name, "n": n, "t": t} for name in order for n in (1, 2) for t in (1.0, 2.0)]
+        plot_means(fits, "n", "t", ax=ax)
         ax.plot([1, 2], [1, 2], label="our-bsca")
         paint(ax)
         handles, labels = ax.get_legend_handles_labels()
@@ -48,5 +49,8 @@ def test_a_method_has_its_colour_whatever_is_drawn_before_it():
         )
         legend = {text.get_text() for text in ax.get_legend().get_texts()}
         assert legend == {*order, "our-bsca"}
+        for container in ax.containers:
+            data, caps, _ = container.lines
+            assert {cap.get_markeredgecolor() for cap in caps} == {data.get_color()}
     assert found[0].items() <= found[1].items()
     assert found[0] == {name: colour_of(name) for name in found[0]}

@@ -19,6 +19,7 @@ from benchmarks.report import found as found_of_cells
 from benchmarks.report.cells import CELLS, Cell
 from benchmarks.report.doc_tables import RESULTS
 from benchmarks.report.found import STALE_WITH, Found, rows_of_markdown
+from benchmarks.report.page import with_timed
 from benchmarks.report.papers import SECTIONS
 from benchmarks.report.peers_section import how_beaten
 from benchmarks.shared.fronts import front, is_never_beaten
@@ -290,6 +291,12 @@ def test_what_changed_is_asked_of_git():
 
 def test_every_cell_of_the_committed_results_is_one_that_all_runs():
     assert [name for name in Found(RESULTS).cells if name not in CELLS] == []
+
+
+def test_pictures_have_the_seconds_of_the_texts():
+    fit = {"seconds": 3.0, "cpu_seconds": 1.0}
+    assert with_timed({"records": [fit], "bench": "peers"}) == {"records": [fit | {"seconds": 1.0}], "bench": "peers"}
+    assert with_timed({"table": []}) == {"table": []}
 
 
 def test_found_reads_markdown(results):

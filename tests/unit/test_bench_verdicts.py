@@ -50,8 +50,9 @@ def test_means_and_numbers_of_cells():
 
 
 def test_seconds_are_those_of_the_processor_where_they_are_known():
-    records = [{"seconds": 3.0, "cpu_seconds": 1.0}, {"seconds": 3.0}, {"seconds": 3.0, "cpu_seconds": None}, {}]
-    assert [record.get("seconds") for record in timed(records)] == [1.0, 3.0, 3.0, None]
+    both = {"seconds": 3.0, "cpu_seconds": 1.0}
+    records = [both, {"seconds": 3.0}, {"seconds": 3.0, "cpu_seconds": None}, {}, {**both, "method": "ramp"}]
+    assert [record.get("seconds") for record in timed(records)] == [1.0, 3.0, 3.0, None, 3.0]
 
 
 def test_how_many_runs_fits_have():
