@@ -53,7 +53,7 @@ NO_SMOOTH = "needs a task with a smoothed loss"
 WITHOUT_SMOOTH = sorted(name for name, case in CASES.items() if not case.make().is_smoothable)
 REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(("binary", "regression"))}
 REFUSED["low-rank"] = dict.fromkeys(WITHOUT_SMOOTH, NO_SMOOTH)
-NO_BOX, NO_MERGE = "trains two classes, several, or regression, found", "and needs kernel='rbf' for that; found"
+NO_BOX, NO_MERGE = "or one target with loss='epsilon_insensitive', found", "and needs kernel='rbf' for that; found"
 NO_COSTS = "trains each class against the rest, without costs; found a cost matrix"
 BOXED = ("binary", "multiclass", "regression")
 for budgeted in ("bsca", "bsgd", "bsca-room", "bsca-plain", "bsgd-plain"):

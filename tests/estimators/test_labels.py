@@ -104,7 +104,7 @@ def test_weights_prices_and_certificates_of_several_labels():
             {"solver": "exact"},
             "regression and one class, found Multilabel",
         ),
-        ({"solver": "bsca"}, "trains two classes, several, or regression, found Multilabel"),
+        ({"solver": "bsca"}, "or one target with loss='epsilon_insensitive', found Multilabel"),
     ],
 )
 def test_what_does_not_go_with_several_labels(params, message):

@@ -291,7 +291,7 @@ def test_bad_input_is_named(change, message):
             {"solver": "exact"},
             "regression and one class, found Swaps",
         ),
-        ({"solver": "bsgd"}, "trains two classes, several, or regression, found Swaps"),
+        ({"solver": "bsgd"}, "trains two classes, several, or one target with loss='epsilon_insensitive', found Swaps"),
     ],
 )
 def test_bad_parameters_are_named(params, message):

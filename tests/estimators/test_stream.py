@@ -235,6 +235,10 @@ def test_bad_chunks_are_named():
             OrdinalSVC(classes=classes).fit(X, y)
     with pytest.raises(ValueError, match="class_weight='balanced' counts all rows"):
         machine(BSCA, class_weight="balanced").partial_fit(X, y)
+    with pytest.raises(ValueError, match="found an indicator matrix y"):
+        machine(BSCA).partial_fit(X, np.column_stack([y, 1 - y]), sample_weight=np.ones(80))
+    with pytest.raises(ValueError, match="or one target with loss='epsilon_insensitive', found Regression"):
+        SVR(solver=BSCA(10)).partial_fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="C='validate' tries values on all rows"):
         machine(BSCA, C="validate").partial_fit(X, y)
     with pytest.raises(ValueError, match="partial_fit needs a kernel with a formula"):

@@ -596,6 +596,14 @@ def test_counts_are_predicted_by_exponentials():
     y[7] = -1
     with pytest.raises(ValueError, match=r"loss='poisson' needs targets >= 0, found -1\.0 in row 7"):
         reg.fit(X, y)
+    for some in ({"calibration_size": 0.5}, {}):  # rows that are held out or have no weight count as well
+        machine, weights = clone(reg).set_params(**some), np.where(np.arange(300) < 5, 0.0, 1.0)
+        held = np.arange(300)[:0] if not some else SVR(**some).fit(X, np.abs(y), weights).calibration_indices_
+        row = int(np.setdiff1d(np.arange(200, 300), held)[0])
+        other = np.abs(y)
+        other[row] = -2
+        with pytest.raises(ValueError, match=rf"found -2\.0 in row {row}$"):
+            machine.fit(X, other, weights)
     with pytest.raises(ValueError, match="needs a target above 0"):
         reg.fit(X, np.zeros(300))
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["SVC", "SVR"]
 
 NOT_HERE = {
-    "NuSVC": "its C comes from fits of the exact solver, a decomposition over all rows",
-    "NuSVR": "its tube comes from fits of the exact solver, a decomposition over all rows",
+    "NuSVC": "nu is a share that a decomposition over all rows keeps",
+    "NuSVR": "nu is a share that a decomposition over all rows keeps",
     "OneClassSVM": "it is trained by a decomposition over all rows or row by row, at random places all the time",
     "OrdinalSVC": "its coefficients come from cuts, which add vectors of all rows",
 }

@@ -380,6 +380,8 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         """
         is_first = begin_stream(self)
         X, y = self._check_X(X, reset=is_first, y=y)
+        if y.ndim == 2:
+            raise ValueError("partial_fit takes one class for each row, found an indicator matrix y: fit takes labels")
         check_classes(y)
         if is_first:
             found = np.unique(y if classes is None else named_classes(classes))

@@ -106,6 +106,8 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         """
         X, y = self._check_X(X, reset=True, y=y)
         X, y, weights, index = self._training_rows(X, y, sample_weight)
+        if self.loss == "poisson":  # while positions in the X given are known
+            tasks.check_counts(np.asarray(y, np.float64), index)
         task, examples, centre = self._encode(y, weights)
         self._solve(X, y, examples, task, weights, index, shift=centre)
         return self

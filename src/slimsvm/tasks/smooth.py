@@ -261,9 +261,11 @@ class SmoothRegression(Targets):
         return mean_loss_of(self, np.log(np.maximum(predicted, tiny)) if self.has_log_link else predicted, examples)
 
 
-def check_counts(y: Array) -> None:
-    """Raise a ValueError that names the first row with a target below 0."""
+def check_counts(y: Array, index: Array | None = None) -> None:
+    """Raise a ValueError that names the first row with a target below 0, by ``index`` if rows are some of all."""
     below = (y < 0) if y.ndim == 1 else (y < 0).any(axis=1)
     if below.any():
         row = int(np.argmax(below))
-        raise ValueError(f"loss='poisson' needs targets >= 0, found {np.min(y[row])} in row {row}")
+        raise ValueError(
+            f"loss='poisson' needs targets >= 0, found {np.min(y[row])} in row {row if index is None else index[row]}"
+        )
