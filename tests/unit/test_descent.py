@@ -392,3 +392,10 @@ def test_the_gradient_alone_is_that_of_the_steps():
     assert done == 0
     np.testing.assert_array_equal(learner.gradient.gradient, expected)
     assert stats[0] / 60 == learner.sweep(np.arange(60), np.ones(1), np.zeros(1)).loss
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_the_spread_of_many_rows_is_that_of_their_pieces(make):
+    block = np.random.default_rng(0).normal(size=(2 * basis_descent.SPREAD_NUMBERS // 300 + 7, 300)) + np.arange(300)
+    found = basis_descent.spread_of(make(block), KernelRows(RBF(1e-4), make(block[:50])))
+    np.testing.assert_allclose(found, block.std(axis=0), rtol=1e-9)

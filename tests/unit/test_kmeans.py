@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from slimsvm.bases.kmeans import _centres, _distinct
+from slimsvm.bases import kmeans
+from slimsvm.bases.kmeans import CENTRE_NUMBERS, _centres, _distinct, _of_batches
 from slimsvm.core.clock import OutOfTimeError, time_limit
 
 
@@ -31,3 +33,29 @@ def test_the_clock_is_looked_at_for_every_first_centre(n, monkeypatch):
     assert looked[0] > 60
     with time_limit(looked[0] / 3.0), pytest.raises(OutOfTimeError):
         _centres(X, 60, None, 0)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_batches_find_the_means_of_clusters(make):
+    rng = np.random.default_rng(0)
+    means = 10.0 * rng.normal(size=(12, 5))
+    rows = np.repeat(means, 600, axis=0) + rng.normal(size=(7200, 5))
+    found = _of_batches(make(rows[rng.permutation(7200)]), 24, 0)
+    nearest = np.min(np.linalg.norm(rows[:, None] - found, axis=2) ** 2, axis=1)
+    assert nearest.mean() < 5.0  # the variance within clusters
+
+
+def test_centres_of_wide_rows_are_moved_and_compared_in_pieces(monkeypatch):
+    """Between two looks no more than CENTRE_NUMBERS numbers of centres are read or written."""
+    n, width, k, looked = 5000, 40_000, 150, [0]
+
+    def look():
+        looked[0] += 1
+
+    monkeypatch.setattr(kmeans, "check_time", look)
+    rng = np.random.default_rng(0)
+    columns = rng.integers(width, size=(n, 3)).ravel()
+    block = sp.csr_array((np.ones(3 * n), columns, np.arange(0, 3 * n + 1, 3)), shape=(n, width))
+    _of_batches(block, k, 0)
+    in_a_batch = (looked[0] - k) / (kmeans.PASSES * n // kmeans.BATCH_SIZE)
+    assert in_a_batch > 2 * k * width / CENTRE_NUMBERS

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from slimsvm.rows import DenseRows, SparseRows, as_rows
+from slimsvm.core.clock import OutOfTimeError, time_limit
+from slimsvm.rows import DenseRows, SparseRows, as_rows, taken
+from slimsvm.rows.arrays import TAKEN_VALUES
 
 DTYPES = ("bool", "int8", "uint8", "int16", "int32", "uint64", "float16", "float32", "float64", ">f4")
 
@@ -127,3 +129,22 @@ def test_only_real_numbers(X):
 def test_lists_are_taken():
     for X, dtype in itertools.product(([[1, 2], [3, 4]],), (np.float32, np.float64)):
         assert as_rows(X).slice(0, 2, dtype).tolist() == X
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_many_rows_are_taken_with_looks_at_the_clock(make, monkeypatch):
+    """A clock that goes on by a second whenever somebody looks at it."""
+    looked, X = [0], np.random.default_rng(0).normal(size=(70, 500)).astype(np.float32)
+    rows, index = as_rows(make(X)), np.random.default_rng(1).integers(70, size=2 * TAKEN_VALUES // 500 + 9)
+
+    def look():
+        looked[0] += 1
+        return float(looked[0])
+
+    monkeypatch.setattr("time.perf_counter", look)
+    with time_limit(1e9):
+        found = taken(rows, index, np.float64)
+    assert looked[0] >= 3
+    np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else found, X[index])
+    with time_limit(1.0), pytest.raises(OutOfTimeError):
+        taken(rows, index, np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,15 +12,18 @@ from slimsvm.bases.basis import Array, Basis, check_n_vectors, contents
 from slimsvm.core.clock import check_time
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import KernelRows
-from slimsvm.rows import in_pieces, is_sparse
+from slimsvm.rows import in_pieces, is_sparse, taken
 
 BATCH_SIZE = 4096
 PASSES = 10  # passes over the sample: further ones move the centres too little to matter for a basis
 INIT_SIZE = 300  # k-means++ draws the first centres from this many rows, or three per centre
-# The multiply-adds between two checks of the time limit, some 30 ms.
-DISTANCE_WORK = 1 << 28
-# Numbers of centres that are compared between two checks.
-DISTINCT_NUMBERS = 1 << 20
+# The multiply-adds between two checks of the time limit, some 30 ms, and distances that the processor's cache holds.
+DISTANCE_WORK, DISTANCES = 1 << 28, 1 << 17
+# Numbers of centres that are moved, and that are compared, between two checks; rows that are.
+CENTRE_NUMBERS, DISTINCT_NUMBERS, DISTINCT_ROWS = 1 << 22, 1 << 20, 1 << 12
+# Mini-batches: centres of less than this share of the most rows begin again, whenever so many rows for each centre were
+# seen; batches without a gain at the end.
+FEW, AGAIN_AFTER, PATIENCE = 0.01, 10, 10
 # Sparse rows have dense centres, which take no more bytes than this.
 MAX_CENTRE_BYTES = 1 << 30
 
@@ -43,7 +45,8 @@ class KMeans(Basis):
 
     References
     ----------
-    Zhang, Tsang, Kwok: Improved Nyström Low-Rank Approximation and Error Analysis, ICML 2008.
+    Zhang, Tsang, Kwok: Improved Nyström Low-Rank Approximation and Error Analysis, ICML 2008. Sculley: Web-Scale
+    K-Means Clustering, WWW 2010 (mini-batches).
 
     Examples
     --------
@@ -94,7 +97,7 @@ class KMeans(Basis):
             by_size = np.argsort(np.bincount(classes), kind="stable")
             for done, label in enumerate(by_size.tolist()):
                 # Float64 in all cases, so that equal numbers make equal centres.
-                block = rows.take(index[classes == label], np.float64)
+                block = taken(rows, index[classes == label], np.float64)
                 # Small classes come first: centres that they cannot use go to larger ones.
                 share = wanted // (len(by_size) - done)
                 if share:
@@ -124,7 +127,10 @@ def _near_and_far(block: Any, near: Array, k: int, scale: Array | None, seed: in
 def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:
     """Return at most k distinct centres of a block's rows, of the block's kind."""
     sparse = is_sparse(block)
-    distinct = {content: row for row, content in enumerate(contents(block))}
+    distinct = dict[bytes, int]()
+    for part in in_pieces(block.shape[0], DISTINCT_ROWS):
+        check_time()
+        distinct |= {content: part.start + row for row, content in enumerate(contents(block[part]))}
     if len(distinct) <= k:
         return block[np.sort(list(distinct.values()))]
     if scale is not None:
@@ -139,34 +145,95 @@ def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:
 
 def _of_all(block: Any, k: int, seed: int) -> Array:
     """Find centres by Lloyd's algorithm, from rows that k-means++ draws."""
-    rng = np.random.default_rng(seed)
-    n = block.shape[0]
-    squares = (
-        np.asarray(block.power(2).sum(axis=1)).ravel() if is_sparse(block) else np.einsum("ij,ij->i", block, block)
-    )
-    centres = _spread_rows(block, squares, k, rng)
+    centres = _spread_rows(block, _squares(block), k, np.random.default_rng(seed))
     clusters: Array | None = None
     for _ in range(PASSES):
-        nearest = _nearest(block, centres)
+        nearest, _ = _nearest(block, centres)
         if clusters is not None and np.array_equal(nearest, clusters):
             break
         clusters = nearest
-        members = sp.csr_array((np.ones(n), (clusters, np.arange(n))), shape=(len(centres), n))
-        sums, sizes = members @ block, np.bincount(clusters, minlength=len(centres))
-        sums = sums.toarray() if is_sparse(sums) else sums
-        has_rows = sizes > 0  # a cluster without rows stays where it is
-        centres[has_rows] = sums[has_rows] / sizes[has_rows, None]
+        _move(centres, block, clusters, np.zeros(len(centres)))
     return centres
 
 
-def _nearest(block: Any, centres: Array) -> Array:
-    """Return the nearest centre of every row."""
-    norms, columns = np.einsum("ij,ij->i", centres, centres), np.ascontiguousarray(centres.T)
-    nearest = np.empty(block.shape[0], np.intp)
-    for part in in_pieces(block.shape[0], max(1, DISTANCE_WORK // max(1, centres.size))):
+def _of_batches(block: Any, k: int, seed: int) -> Array:
+    """Find centres of many rows by mini-batches: each moves to the mean of all rows that were nearest to it so far.
+
+    Centres that have far fewer rows than others begin again at rows of the batch. The end is where the distance of a
+    batch, averaged over a pass, has not fallen for `PATIENCE` batches.
+    """
+    rng, n = np.random.default_rng(seed), block.shape[0]
+    some = block[np.sort(rng.choice(n, min(n, max(3 * k, INIT_SIZE)), replace=False))]
+    centres = _spread_rows(some, _squares(some), k, rng)
+    counts, share = np.zeros(len(centres)), min(1.0, 2 * BATCH_SIZE / n)
+    mean, least, n_waited, n_seen = 0.0, np.inf, 0, 0
+    for step in range(PASSES * n // BATCH_SIZE):
+        rows = block[np.sort(rng.integers(n, size=BATCH_SIZE))]
+        nearest, values = _nearest(rows, centres)
+        distance = float(values.mean() + _squares(rows).mean())
+        counts += _move(centres, rows, nearest, counts)
+        n_seen += BATCH_SIZE
+        if not counts.all() or n_seen >= AGAIN_AFTER * len(centres):
+            n_seen = 0
+            _begin_again(centres, counts, rows, rng)
+        mean = distance if step <= 1 else (1.0 - share) * mean + share * distance
+        n_waited = 0 if mean < least else n_waited + 1
+        least = min(least, mean) if step else np.inf
+        if n_waited >= PATIENCE:
+            break
+    return centres
+
+
+def _begin_again(centres: Array, counts: Array, rows: Any, rng: np.random.Generator) -> None:
+    """Put centres of few rows at rows of a batch, at most half of these; they count as the least of the others."""
+    few = np.flatnonzero(counts < FEW * counts.max())
+    few = few[np.argsort(counts[few], kind="stable")[: rows.shape[0] // 2]]
+    if len(few):
+        chosen = rows[np.sort(rng.choice(rows.shape[0], len(few), replace=False))]
+        centres[few] = chosen.toarray() if is_sparse(chosen) else chosen
+        counts[few] = np.delete(counts, few).min()
+
+
+def _squares(block: Any) -> Array:
+    """Return the squared norms of rows."""
+    if is_sparse(block):
+        return np.asarray(block.power(2).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", block, block)
+
+
+def _move(centres: Array, rows: Any, clusters: Array, counts: Array) -> Array:
+    """Move centres, means of ``counts`` rows each, to means with the rows of their clusters; return how many these are.
+
+    A cluster without rows stays where it is.
+    """
+    n, k = len(clusters), len(centres)
+    sums = sp.csr_array((np.ones(n), (clusters, np.arange(n))), shape=(k, n)) @ rows
+    sizes = np.bincount(clusters, minlength=k)
+    for part in in_pieces(k, max(1, CENTRE_NUMBERS // max(1, centres.shape[1]))):
         check_time()
-        nearest[part] = np.argmin(norms - 2.0 * (block[part] @ columns), axis=1)
-    return nearest
+        own, has_rows = sums[part], sizes[part] > 0
+        own = own.toarray() if is_sparse(own) else own
+        before, now = counts[part][has_rows, None], sizes[part][has_rows, None]
+        moved = own[has_rows] + before * centres[part][has_rows] if before.any() else own[has_rows]
+        centres[part][has_rows] = moved / (before + now)
+    return sizes
+
+
+def _nearest(block: Any, centres: Array) -> tuple[Array, Array]:
+    """Return the nearest centre of every row, and its squared distance less the row's own square."""
+    nearest, least = np.empty(block.shape[0], np.intp), np.full(block.shape[0], np.inf)
+    for group in in_pieces(len(centres), max(1, CENTRE_NUMBERS // max(1, centres.shape[1]))):
+        own = centres[group]
+        norms, columns = np.einsum("ij,ij->i", own, own), np.ascontiguousarray(-2.0 * own.T)
+        for part in in_pieces(block.shape[0], min(DISTANCE_WORK // max(1, own.size), DISTANCES // len(own))):
+            check_time()
+            values = block[part] @ columns
+            values += norms
+            found = np.argmin(values, axis=1)
+            values = values[np.arange(len(found)), found]
+            is_nearer = values < least[part]
+            nearest[part][is_nearer], least[part][is_nearer] = group.start + found[is_nearer], values[is_nearer]
+    return nearest, least
 
 
 def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -> Array:
@@ -192,43 +259,6 @@ def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -
             rows = block[chosen]
             return rows.toarray() if is_sparse(rows) else rows
         drawn = np.minimum(np.searchsorted(sums, rng.random(n_drawn) * sums[-1], side="right"), n - 1)
-
-
-def _of_batches(block: Any, k: int, seed: int) -> Array:
-    """Find centres of many rows by mini-batches."""
-    from sklearn.cluster import MiniBatchKMeans  # takes 0.04 s: only for many rows
-    from sklearn.exceptions import ConvergenceWarning
-
-    if is_sparse(block) and block.indptr.dtype != np.int32:
-        small = (block.data, block.indices.astype(np.int32), block.indptr.astype(np.int32))
-        block = sp.csr_array(small, shape=block.shape)
-    size = max(3 * k, INIT_SIZE)
-    limits = {"batch_size": BATCH_SIZE, "init_size": size, "n_init": 1, "max_iter": PASSES}
-    model = MiniBatchKMeans(k, **limits, compute_labels=False, random_state=Timed(seed))
-    with warnings.catch_warnings():
-        # If rows differ by rounding errors only, clusters may coincide, and fewer centres come back.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found: Array = model.fit(block).cluster_centers_
-        return found
-
-
-class Timed(np.random.RandomState):
-    """A random generator for scikit-learn that checks the time limit before each first centre and each batch."""
-
-    def uniform(self, *args: Any, **options: Any) -> Any:
-        """Draw the numbers that choose a first centre."""
-        check_time()
-        return super().uniform(*args, **options)
-
-    def choice(self, *args: Any, **options: Any) -> Any:
-        """Draw the rows of a batch."""
-        check_time()
-        return super().choice(*args, **options)
-
-    def randint(self, *args: Any, **options: Any) -> Any:
-        """Draw the rows of a batch as scikit-learn 1.6 does."""
-        check_time()
-        return super().randint(*args, **options)
 
 
 def _distinct(centres: Array) -> Array:

@@ -19,6 +19,7 @@ from slimsvm.rows.arrays import (
     parts_of,
     plain_floats,
     say_not_finite,
+    taken,
 )
 from slimsvm.rows.blocks import Blocks
 from slimsvm.rows.columns import ColumnSums, keep_sums, sums_of
@@ -51,4 +52,5 @@ __all__ = [
     "rows_of_dictionaries",
     "say_not_finite",
     "sums_of",
+    "taken",
 ]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from slimsvm.core.clock import check_time
 from slimsvm.sparse_parts import check_sparse
 
 Block = np.ndarray | sp.csr_array
@@ -22,6 +23,8 @@ MAX_SPARSE_FEATURES = 1000
 PASS_ROWS = 1 << 18
 # The values that are checked together for being finite.
 CHECKED_VALUES = 1 << 20
+# The values that are copied between two looks at the clock.
+TAKEN_VALUES = 1 << 22
 
 
 class Rows(ABC):
@@ -272,6 +275,24 @@ def in_pieces(n: int, size: int) -> Iterator[slice]:
     size = max(1, size)
     for lo in range(0, n, size):
         yield slice(lo, min(n, lo + size))
+
+
+def taken(rows: Rows, index: np.ndarray, dtype: Any) -> Block:
+    """Return rows at the positions of ``index`` as `Rows.take` does, and look at the clock between pieces."""
+    width = rows.n_stored // max(1, rows.n_rows) if rows.is_sparse else rows.n_features
+    pieces = list(in_pieces(len(index), TAKEN_VALUES // max(1, width)))
+    if len(pieces) <= 1:
+        return rows.take(index, dtype)
+    parts = list[Any]()
+    out = np.empty((0 if rows.is_sparse else len(index), rows.n_features), dtype)
+    for part in pieces:
+        check_time()
+        found = rows.take(index[part], dtype)
+        if rows.is_sparse:
+            parts.append(found)
+        else:
+            out[part] = found
+    return sp.csr_array(sp.vstack(parts, format="csr")) if rows.is_sparse else out
 
 
 def parts_of(n: int) -> list[tuple[int, int]]:

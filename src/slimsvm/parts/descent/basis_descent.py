@@ -16,12 +16,15 @@ from slimsvm.kernels import Kernel, KernelRows
 from slimsvm.parts.descent.batch_gradient import Adam, BatchGradient, Parameters, Rates, known_loss
 from slimsvm.parts.principal_directions import Directions
 from slimsvm.parts.problem import Problem
-from slimsvm.rows import is_sparse
+from slimsvm.rows import in_pieces, is_sparse, taken
 from slimsvm.tasks import Examples, Task, losses
 
 Array = np.ndarray
 
 # -- How large the steps are, in the units of the data -----------------------------------------------------------------
+
+# Numbers that the features' spread is taken from between two looks at the clock.
+SPREAD_NUMBERS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ def step_sizes(
     """
     n, k, examples, own = kernel_rows.n_rows, basis.shape[0], problem.examples, problem.settings_of(StepSettings)
     index = np.arange(n) if n <= own.spread_rows else np.sort(rng.choice(n, own.spread_rows, replace=False))
-    block = kernel_rows.rows.take(index, np.float64)
+    block = taken(kernel_rows.rows, index, np.float64)
     spread = spread_of(block, kernel_rows)
     noise = noise_of(problem, kernel_rows, solver) * spread
     if directions is not None:
@@ -138,11 +141,15 @@ def step_sizes(
 
 def spread_of(block: Any, kernel_rows: KernelRows, directions: Directions | None = None) -> Array:
     """Standard deviation of each feature, or along each direction, of the rows that are not far from the others."""
-    near = kernel_rows.bulk.holds(block)
-    block = block if near.all() else block[near]
-    block = block if directions is None else directions.of_vectors(block)
-    square = (block.multiply(block) if is_sparse(block) else np.square(block)).mean(axis=0)
-    found: Array = np.sqrt(np.maximum(np.asarray(square) - np.asarray(block.mean(axis=0)) ** 2, 0.0))
+    n, total, squares = 0, 0.0, 0.0
+    width = block.nnz // max(1, block.shape[0]) if is_sparse(block) else block.shape[1]
+    for part in in_pieces(block.shape[0], SPREAD_NUMBERS // max(1, width)):
+        near = kernel_rows.bulk.holds(block[part])
+        some: Any = block[part] if near.all() else block[part][near]
+        some = some if directions is None else directions.of_vectors(some)
+        square = some.multiply(some) if is_sparse(some) else np.square(some)
+        n, total, squares = n + some.shape[0], total + some.sum(axis=0), squares + square.sum(axis=0)
+    found: Array = np.sqrt(np.maximum(np.asarray(squares / n - np.square(total / n)), 0.0))
     return found
 
 
