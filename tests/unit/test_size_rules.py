@@ -113,9 +113,10 @@ def test_a_trial_is_decided_before_all_parts_were_seen_where_it_is_clear():
     assert trial(25, 0.004, 0.001).is_decided(1000)  # all but surely too many errors
     assert not trial(25, 0.003, 0.001).is_decided(1000)
     assert trial(25, 0.0, 0.001).is_decided(1000)
-    assert not trial(25, 0.001, 0.001).is_decided(1000)  # allowed with one standard error, not with two
-    assert not trial(25, 0.0, 0.0).is_decided(700)  # that no row of few errs says little
-    assert trial(25, 0.0, 0.0).is_decided(900)
+    assert trial(25, 0.001, 0.001).is_decided(1000)  # allowed, as of all parts
+    assert not trial(25, 0.002, 0.001).is_decided(1000)
+    assert not trial(25, 0.0, 0.0).is_decided(350)  # that no row of few errs says little
+    assert trial(25, 0.0, 0.0).is_decided(450)
 
 
 def test_when_errors_are_surely_less():

@@ -30,7 +30,6 @@ from slimsvm.size_search.reduced_models import (
     with_task,
 )
 from slimsvm.size_search.trials import (
-    BESIDE_SHARE,
     LARGE_SHARE,
     LAST_SHARE,
     NEWTON_SHARE,
@@ -295,7 +294,8 @@ class SizeSearch(SearchWork):
         found = list[ModelKind]()
         if task.class_pairs():
             found.append(ModelKind(task, SOLVED if self._is_quick(task, k, PAIR_SHARE) else NEAR))
-        if one is not None and self._is_quick(one, k, NEWTON_SHARE if self.has_scores or not found else BESIDE_SHARE):
+        is_beside = bool(found) and not self.has_scores
+        if one is not None and (self._is_quick_beside(one, k) if is_beside else self._is_quick(one, k, NEWTON_SHARE)):
             found.append(ModelKind(one, SOLVED))
         if not found and part.task == task:
             found.append(ModelKind(task, NEAR))

@@ -33,8 +33,6 @@ Array = np.ndarray
 FEW_ROWS, FOLDS, MOST_SHARE, LEAST_HELD, SHARE_HELD, MAX_HELD = 5_000, 3, 1 / 3, 4_000, 1 / 5, 20_000
 # Of the exact SVM's vectors, the share that is tried before more are, and the most.
 LARGE_SHARE, LAST_SHARE = 0.245, 1 / 3
-# Parts of the rows that are left to see do not count where what was seen is allowed with EARLY standard errors.
-EARLY = 2.0
 # Standard errors of the paired difference by which one of two trials errs surely less.
 SURE = 2.0
 # Shares of the exact SVM's error, and of what it gains over a constant, that the extra error stays under.
@@ -115,14 +113,14 @@ class Trial:
         return self.extra_error < other.extra_error
 
     def is_decided(self, n_held: int) -> bool:
-        """Whether it is so likely to do, or not to, that parts which were not looked at are left out.
+        """Whether it will do, or surely will not, by the parts so far, so that others are left out.
 
         Parameters
         ----------
         n_held : int
             Rows that were seen: a difference of less than one of them is not known.
         """
-        return self.fails or self.extra_error + EARLY * max(self.standard_error, 1.0 / n_held) <= self.allowed
+        return self.fails or self.extra_error + max(self.standard_error, 1.0 / n_held) <= self.allowed
 
     @property
     def fails(self) -> bool:
@@ -366,6 +364,10 @@ class SearchWork:
     def _is_quick(self, task: Task, k: int, share: float) -> bool:
         """Whether coefficients of k vectors take at most ``share`` times as long as an exact SVM, or little."""
         return self._solving(task, self.parts[0].problem, k) <= max(quick_evals(self.problem), share * self.exact_evals)
+
+    def _is_quick_beside(self, task: Task, k: int) -> bool:
+        """Whether coefficients of a second kind take little beside an exact SVM, however quick that is."""
+        return self._solving(task, self.parts[0].problem, k) <= BESIDE_SHARE * self.exact_evals
 
     def _solving(self, task: Task, problem: Problem, k: int) -> float:
         """What solving for coefficients takes, in kernel evaluations."""
