@@ -34,8 +34,9 @@ from slimsvm.tasks import Binary
 class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     """SVC of two classes trained on the rows that cross-training keeps: few support vectors on noisy data.
 
-    Models are trained on random subsets, side by side. Rows on the wrong side for them, and rows that are surely
-    right, are removed. The remaining rows give the last model its vectors, whose coefficients are fitted to all rows.
+    Models are trained on random subsets, side by side. Rows that these models misclassify on average, and rows that
+    they classify with a large margin, are removed. The vectors of the last model come from the remaining rows; its
+    coefficients are fitted to all rows.
     (As published, the last model is trained on the remaining rows: ``max_basis=None``.) For more classes wrap it in
     `sklearn.multiclass.OneVsRestClassifier`.
 
@@ -57,10 +58,11 @@ class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstima
         kernels of x - z.
     coef0
     n_subsets : int, default=5
-        The paper's s.
+        Number of subsets, the paper's s.
     subset_size : int or None, default=None
-        The paper's r: half of it from each class, or all rows of a smaller class. None: the share 1/n_subsets of
-        all rows, but at least 1,000 or half of them. Larger subsets decide better and remove fewer vectors.
+        Rows of a subset, the paper's r: half of them from each class, or all rows of a smaller class. None: the share
+        1/n_subsets of all rows, but at least 1,000 or half of them. Larger subsets decide better and remove fewer
+        vectors.
     validation_size : int or None, default=None
         Rows that choose thresholds and the last model's C. None: a third of subset_size. 0: no thresholds; C must then
         be a number.
@@ -88,7 +90,7 @@ class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstima
     solver : str or Solver, default="exact"
         For all models: a name of `slimsvm.solvers.SOLVERS`, or an object with its own parameters.
     intercept : {"free", "regularized", "none"}, default="free"
-        "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": LIBSVM's, which does not count.
+        "regularized": the weight of a constant feature 1; ‖w‖² includes it. "free": as in LIBSVM, ‖w‖² does not.
     tol
     max_iter : int, default=-1
         Limit on the iterations of every model; -1 means none.

@@ -30,11 +30,8 @@ PARAMETERS = """
 C : float or "validate"
     Weight of one row's loss, as in LIBSVM and scikit-learn. ``inf``, the hard margin, is replaced by 1e10.
     "validate" tries 0.1, 1, … 1000 on four fifths of the rows, and trains on all rows with the value that has the
-    lowest error on the other fifth. For regression these are in units of the targets: times their standard deviation
-    for tubes and quantiles, times that over ε for Huber's loss if ε is smaller. Trials train on 5,000 rows, more if
-    needed to include 500 rows of the rarest class. Values with an error at most a twentieth above the lowest are tried
-    again with all of the four fifths, up to 50,000 rows. Trials of the exact solver of classes end at a violation of
-    0.03, or at ``tol`` if that is larger.
+    lowest error on the other fifth. For regression the values are multiples of the targets' scale. The page "Which
+    estimator, which solver" says how it searches; ``validation_`` lists the trials.
 kernel : str, Kernel or callable
     A name of `slimsvm.kernels.KERNELS` ("rbf", "poly", "linear", "sigmoid", "precomputed", ...), an object of
     `slimsvm.kernels`, or a function (X, Z) -> array of shape (len(X), len(Z)). "sigmoid" is not an inner product:
@@ -53,37 +50,37 @@ coef0 : float
 shrinking, cache_size
     Accepted for compatibility with scikit-learn, and ignored; ``cache_size`` must be positive.
 tol : float
-    For the exact solver: the largest violation of the optimality conditions by a pair of rows, as in LIBSVM, in units
-    of the targets' standard deviation if that is below 1.
-    For cutting-plane solvers: the allowed error in mean loss; for regression, in units of that deviation. With up to
-    2,000 rows and ``precision="auto"``, these continue to a gap of 1e-10 of the objective (1e-3 if rows times outputs
-    are more than 2,000), unless ``tol`` is above its default.
+    Exact solver: the largest violation of the optimality conditions by a pair of rows, as in LIBSVM. For regression it
+    is in units of the targets' standard deviation, if that is below 1.
+    Cutting-plane solvers: the allowed error in mean loss. For regression it is in units of the same deviation. Up to
+    2,000 rows with ``precision="auto"``, they go on to a gap of 1e-10 of the objective (1e-3 if rows times outputs are
+    more than 2,000), unless ``tol`` is above its default.
 verbose : bool or int
     True shows a progress bar on standard error.
 max_iter : int
-    Largest number of iterations, the records of ``history_``; -1 means no limit. An iteration of the exact solver
-    is one working set, with up to 20 steps per row. The limit applies to each pair of classes separately.
+    Largest number of iterations; -1 means no limit. ``history_`` has a record of each. An iteration of the exact
+    solver is one working set, with up to 20 steps per row. The limit applies to each pair of classes separately.
 random_state : int, RandomState, Generator or None
     Used by solvers that sample. With a number, fits are repeatable bit for bit, whatever ``n_jobs`` is. Fits of
     the exact solver are always repeatable.
 solver : str or Solver
-    A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an
-    object with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" chooses an exact solver for the
-    problem that the other parameters describe: "exact" for two classes, pairs of classes and regression, "exact-cuts"
-    for other losses ("violated-cuts" above 300,000 rows). With a number as ``max_basis`` it chooses "refine" (learned
-    vectors), or "cpsp" for kernels or losses without derivatives and for sparse rows of more than 1,000 features. For
-    several classes with up to 20,000 rows, and for two classes with up to 5,000, it trains the exact SVM and moves
-    some of its vectors (`slimsvm.Compact`). If the exact solver of two classes or of a regression would need more
-    than 10¹² kernel evaluations, estimated from a sample, "auto" warns and chooses ``max_basis="auto"`` or
-    "violated-cuts" instead.
+    A name of `slimsvm.solvers.SOLVERS` ("exact", "exact-cuts", "violated-cuts", "cpsp", "refine", ...), or an object
+    with its own parameters such as ``ViolatedCuts(sample_size=1000)``. "auto" chooses "exact" for two classes, pairs of
+    classes and regression, and "exact-cuts" for other losses ("violated-cuts" above 300,000 rows). With a number as
+    ``max_basis`` it chooses "refine" (learned vectors), or "cpsp" for kernels or losses without derivatives and for
+    sparse rows of more than 1,000 features. For several classes with up to 20,000 rows, and for two classes with up to
+    5,000, it trains the exact SVM and moves some of its vectors (`slimsvm.Compact`). If the exact solver of two classes
+    or of a regression would need more than 10¹² kernel evaluations, estimated from a sample, "auto" warns and chooses
+    ``max_basis="auto"`` or "violated-cuts" instead.
 max_basis : int, "auto" or None
     Largest number of learned vectors, for solvers that have such a limit. "auto" searches for the smallest number
     whose error on held-out rows exceeds the exact solver's by at most a quarter of a percentage point. If there is
     none, the result is the exact model of all rows. The parameters of `slimsvm.Compact` set the extra error and the
     cost of the search; ``validation_`` lists its trials. ``gamma="learn"`` without a number searches likewise.
 intercept : {"auto", "regularized", "free", "none"}
-    "regularized": the weight of a constant feature 1, which counts in ‖w‖². "free": as in LIBSVM, does not count in
-    ‖w‖². "auto" is "free" with the exact solver and with `slimsvm.Compact`, and "regularized" with other solvers.
+    "regularized": the weight of a constant feature 1; ‖w‖² includes it. "free": as in LIBSVM, ‖w‖² does not include it.
+    "none": no intercept. "auto" is "free" with the exact solver and with `slimsvm.Compact`, and "regularized" with
+    other solvers.
 max_seconds : float or None
     Time limit of the whole fit, including searches for C, gamma and the number of vectors. A fit that reaches it
     stops with the best model so far and a warning; ``objective_`` is NaN if its computation would take long. A limit
