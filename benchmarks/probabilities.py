@@ -121,7 +121,7 @@ def measured(machine: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> 
 
 
 def summary(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mean ranks, and ratios to the first machine, over all sets, and those of two classes and more apart."""
+    """Mean ranks, and ratios to the first method, over all sets, and those of two classes and more apart."""
     table = []
     groups = {"all": lines, "two": [line for line in lines if line["classes"] == 2]}
     groups["several"] = [line for line in lines if line["classes"] > 2]

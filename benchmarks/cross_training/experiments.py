@@ -11,7 +11,7 @@ Where the paper leaves something open, or differs:
   error for a variance of 4; a deviation of 4 would make it 28.8 %.
 - Its figure 4 has ν-SVMs. C-SVMs have the same solutions, with C in place of ν.
 - The first C is judged on rows that an SVM was not trained on, the last one on the validation rows. Of values of C that
-  err equally little, the first machines take the highest, the last one the lowest that has about the fewest vectors.
+  err equally little, the first SVMs take the highest, the last one the lowest that has about the fewest vectors.
   A search ends after two values that do not err less. So does `CrossTrainedSVC`; the paper says nothing of it.
 - Forest is tested on 45,750 rows, the paper's on 58,100.
 """
@@ -73,7 +73,7 @@ class Trial:
     kernel : dict
         Parameters of the kernel.
     C : float or None
-        C of the exact machine; None: chosen by cross-validation.
+        C of the exact SVM; None: chosen by cross-validation.
     n_subsets, subset_size : int
         Those of the paper's recipe.
     """

@@ -23,12 +23,12 @@ from slimsvm import SVC, CrossTrainedSVC
 from slimsvm.editing.cross_training_stages import is_worse
 from slimsvm.parts.values_of_C import VALUES_OF_C, AlongC
 
-# The exact machine; cross-training as it is by default and as published; its first machines alone; the ramp loss.
+# The exact SVM; cross-training as it is by default and as published; its first SVMs alone; the ramp loss.
 METHODS = ("exact", "paper", "default", "bagging", "ramp")
 # Above so many rows only the methods that the paper's tables compare are run.
 MOST_ROWS_OF_OTHERS = 50_000
 OTHERS = ("bagging", "ramp")
-# The exact machine's C is chosen on so many of the rows, at most.
+# The exact SVM's C is chosen on so many of the rows, at most.
 SEARCH_ROWS, FOLDS = 20_000, 5
 WARM_UP_ROWS = 600
 COMPARATOR_SECONDS = 100.0  # limit on a comparator's fit
@@ -36,7 +36,7 @@ PAPERS = {"variances": 1.0, "max_basis": None, "deviations": 0.0, "rejoin": Fals
 
 
 class Search(NamedTuple):
-    """C of the exact machine, and the rows and the seconds that choosing it took."""
+    """C of the exact SVM, and the rows and the seconds that choosing it took."""
 
     C: float
     rows: int = 0
@@ -97,7 +97,7 @@ class Bench:
 
 
 def methods_of(part: str, case: Case) -> list[str]:
-    """The methods of a case; the exact machine, beside which the others are tested, is the first."""
+    """The methods of a case; the exact SVM, beside which the others are tested, is the first."""
     if part == "comparators":
         return list(COMPARATORS)
     is_large = case.key["n_train"] > MOST_ROWS_OF_OTHERS
@@ -126,9 +126,9 @@ def fit(part: str, trial: Trial, method: str, seed: int, search: Search) -> Any:
 
 
 def search_C(trial: Trial, seed: int) -> Search:
-    """The exact machine's C: the lowest with the fewest errors in cross-validation, of the values of cross-training.
+    """The exact SVM's C: the lowest with the fewest errors in cross-validation, of the values of cross-training.
 
-    The search ends as that of cross-training's first machines does: after two values without a gain beyond chance.
+    The search ends as that of cross-training's first SVMs does: after two values without a gain beyond chance.
     """
     begun, X, y = time.perf_counter(), trial.X[:SEARCH_ROWS], trial.y[:SEARCH_ROWS]
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
@@ -146,10 +146,10 @@ def search_C(trial: Trial, seed: int) -> Search:
 
 
 def measure(part: str, trial: Trial, method: str, seed: int, exact: Record | None) -> Record:
-    """Fit once, and judge; ``exact`` is the exact machine's record on the same rows.
+    """Fit once, and judge; ``exact`` is the exact SVM's record on the same rows.
 
-    ``seconds`` and ``cpu_seconds`` include the search for C; ``fit_seconds`` of the exact machine and of the ramp are
-    those of the fit alone. The ramp takes the exact machine's C, and its search counts.
+    ``seconds`` and ``cpu_seconds`` include the search for C; ``fit_seconds`` of the exact SVM and of the ramp are
+    those of the fit alone. The ramp takes the exact SVM's C, and its search counts.
     """
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     begun_cpu, searched = time.process_time(), method in ("exact", "ramp") and trial.C is None

@@ -66,7 +66,7 @@ def on_axes(make: Make) -> Make:
 
 
 def nystroem(k: int) -> Make:
-    """scikit-learn's approximation by k rows, and a linear machine."""
+    """scikit-learn's approximation by k rows, and a linear SVM."""
 
     def make(of: Set, rows: Rows) -> Any:
         gamma = 1.0 / (rows.X.shape[1] * rows.X.var()) if of.gamma == "scale" else of.gamma

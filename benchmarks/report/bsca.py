@@ -12,7 +12,7 @@ from benchmarks.report.verdicts import NO_CLAIM, WHOLE, Check, Verdict, said
 
 Array = np.ndarray
 
-# The cells of 20 epochs, with ours and the exact machine; and those of the paper's algorithms for many epochs.
+# The cells of 20 epochs, with ours and the exact SVM; and those of the paper's algorithms for many epochs.
 KIND, MANY = "budget", "many-epochs"
 # The epochs at the end of a curve that are taken together, and as many that end here.
 LAST, EARLY = 5, 10
@@ -20,7 +20,7 @@ LAST, EARLY = 5, 10
 BUDGET, SMALL_BUDGET = 500, 200
 # A dual objective that falls by at most this share of its range is "smooth and monotonic".
 SMOOTH = 0.01
-# The paper's training rows, and accuracies (%) of its exact machine.
+# The paper's training rows, and accuracies (%) of its exact SVM.
 PAPERS_TABLE_1 = {
     "susy": (4_500_000, 79.79), "covtype": (581_012, 75.88), "cod-rna": (59_535, 96.33), "ijcnn1": (49_990, 98.77),
     "adult": (32_561, 84.82),
@@ -48,7 +48,7 @@ MERGES_DECIDE = (
 )
 WIDTH_DECIDES = (
     "In the end it depends on what a merge loses: by hand, BSCA's is not the lower one on cod-rna with standardised "
-    "features; with features in [0, 1], where the exact machine has the paper's accuracy, it is."
+    "features; with features in [0, 1], where the exact SVM has the paper's accuracy, it is."
 )
 
 
@@ -97,7 +97,7 @@ def items(found: Found) -> list[tuple[Any, ...]]:
     of_many, sooner_of_many = found.rows(MANY, "table"), found.rows(MANY, "acceptance")
     curves = {KIND: few, MANY: many}
     return [
-        ("Table 1: sets, C, γ and the exact machine", accuracies(found, table), [table], []),
+        ("Table 1: sets, C, γ and the exact SVM", accuracies(found, table), [table], []),
         (
             "Figures 1 to 8, a picture for each set",
             "bsca and bsgd are the paper's algorithms with its steps, our-bsca and our-bsgd have damped steps and "
@@ -283,7 +283,7 @@ def spread(values: Array, digits: str = ".2f") -> str:
 
 
 def accuracies(found: Found, table: Rows) -> Verdict:
-    """Accuracies of the exact machine here and there; the standard error is that of the test rows."""
+    """Accuracies of the exact SVM here and there; the standard error is that of the test rows."""
     checks, rows = [], {}
     for row in table:
         if row["data"] in PAPERS_TABLE_1 and row.get("source") == "this run" and row.get("n_test"):
@@ -295,16 +295,16 @@ def accuracies(found: Found, table: Rows) -> Verdict:
             )
             checks.append(Check(abs(row["accuracy %"] - papers) <= most, told))
     lacks = found.lacking(KIND)
-    more = "covtype's exact machine (12 hours in the paper) is not trained here. susy has 8 of its 18 features."
+    more = "covtype's exact SVM (12 hours in the paper) is not trained here. susy has 8 of its 18 features."
     if lacks:
         more += f" Lacking: {', '.join(lacks)}."
     why = (
-        "The paper does not say its test rows, its scaling, or whether its exact machine has an intercept. By hand: "
+        "The paper does not say its test rows, its scaling, or whether its exact SVM has an intercept. By hand: "
         "with one, ours has 98.70 % on ijcnn1; with features in [-1, 1] it has 84.76 % on adult."
     )
     theirs = ", ".join(f"{data} {accuracy} %" for data, (_, accuracy) in PAPERS_TABLE_1.items())
     ours = ", ".join(f"{row['data']} {row['accuracy %']:.2f} %" for row in table if row["data"] in rows)
-    return Verdict("its table of the exact machine's accuracies.", checks, why, more, theirs, sizes_of(rows), ours)
+    return Verdict("its table of the exact SVM's accuracies.", checks, why, more, theirs, sizes_of(rows), ours)
 
 
 def binomial(row: dict[str, Any]) -> float:
@@ -343,7 +343,7 @@ def side_by_side(curves: Curves, budget: int, what: str, value: Callable[[Curve]
 
 
 def errors(curves: Curves, sooner: Rows, table: Rows) -> Verdict:
-    """Errors at the end beside the exact machine's, and who is there sooner."""
+    """Errors at the end beside the exact SVM's, and who is there sooner."""
     exact = {row["data"]: row for row in table if row.get("source") == "this run" and row.get("n_test")}
     share = {row["data"]: row[SOON] for row in sooner if row["B"] == BUDGET}
     checks = []
@@ -352,16 +352,14 @@ def errors(curves: Curves, sooner: Rows, table: Rows) -> Verdict:
         if data in exact and len(bsca.errors) > 1:
             error = 100 - exact[data]["accuracy %"]
             most = 2 * float(np.sqrt(bsca.errors.var(ddof=1) / len(bsca.errors) + 2 * binomial(exact[data]) ** 2))
-            told = (
-                f"{label}: BSCA {spread(bsca.errors)} %, exact machine {error:.2f} % (two standard errors {most:.2g})"
-            )
+            told = f"{label}: BSCA {spread(bsca.errors)} %, exact SVM {error:.2f} % (two standard errors {most:.2g})"
             checks.append(Check(abs(bsca.errors.mean() - error) <= most, told))
         if data in share:
             is_sooner = share[data] is not None and share[data] < 1
             when = "never" if share[data] is None else f"after {share[data]:.2g} of BSGD's time"
             checks.append(Check(is_sooner, f"{label}: BSCA has BSGD's last error to stay {when}"))
     return Verdict(
-        "budgeted models are nearly as accurate as the exact machine, and BSCA much sooner than BSGD.",
+        "budgeted models are nearly as accurate as the exact SVM, and BSCA much sooner than BSGD.",
         checks, EPOCHS_DECIDE,
         "All methods are tested on the same rows. Standard errors are of runs and of test rows, taken as independent.",
         CURVES, sizes_of_curves(curves),
@@ -370,7 +368,7 @@ def errors(curves: Curves, sooner: Rows, table: Rows) -> Verdict:
 
 
 def merges(rows: Rows, summary: Rows, curves: Curves) -> Verdict:
-    """Shares of merging steps in the last epoch beside the lemma's limits, which runs with an exact machine have."""
+    """Shares of merging steps in the last epoch beside the lemma's limits, which runs with an exact SVM have."""
     limit_of = {(row["data"], row["method"]): row.get("limit") for row in summary}
     by_method: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     for row in rows:

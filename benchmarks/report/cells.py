@@ -59,7 +59,7 @@ def budget_cells() -> list[Cell]:
 
 def subspace_cells() -> list[Cell]:
     """CPSP's figures and tables: C and γ chosen for each method and size as in the paper, but for objectives, where all
-    methods have those of the exact machine; time against rows; and the settings that the authors' program was run with.
+    methods have those of the exact SVM; time against rows; and the settings that the authors' program was run with.
     """
     quick = "--quick --fixed --max-n 3000 --sizes 10 50 100 --max-seconds 10 --parts sizes"
     few = "--methods cpsp cpsp-paper cpsp-paper-line cpsp-tr nystrom"

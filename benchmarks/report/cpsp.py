@@ -10,7 +10,7 @@ from benchmarks.report.found import Found, Rows
 from benchmarks.report.verdicts import MARKS, SECONDS, Check, Verdict, number, timed, told_of_runs
 
 KIND = "subspace"
-# All methods with the C and γ of the exact machine; incomplete Cholesky and the paper's CPSP(tr), with their own; the
+# All methods with the C and γ of the exact SVM; incomplete Cholesky and the paper's CPSP(tr), with their own; the
 # C, γ and sizes at which the authors' program was run.
 OBJECTIVES, COMPARATORS, ORIGINAL = "objectives", "comparators", "original"
 EXACT, LINEAR, PAPERS, OURS = "scikit-learn SVC", "linear SVM", "CPSP (paper's)", "CPSP"
@@ -30,7 +30,7 @@ EXACTS_VECTORS = "exact SVM's vectors"
 LIMITED = " (time limit)"
 # Table 1 and figures 1 and 2 have sizes up to this one.
 LARGEST = 1000
-# Points of error that count as a match with the exact machine.
+# Points of error that count as a match with the exact SVM.
 MATCH = 0.5
 # Gap of the fits whose objectives are compared, as a share.
 GAP = 1e-3
@@ -44,12 +44,12 @@ LOST = (
     "on."
 )
 NO_INTERCEPT = (
-    "No method has an intercept, as in the paper, but the exact machine (the paper: SVMlight, with its threshold) and "
+    "No method has an intercept, as in the paper, but the exact SVM (the paper: SVMlight, with its threshold) and "
     "the linear one."
 )
 CHOSEN = (
     "C and γ are chosen for each method and size on 4,000 rows and judged on 4,000 others; above 1,000 vectors with "
-    "1,000. LASVM, CVM, BVM and the linear machine have the exact machine's C and γ, or C = 1."
+    "1,000. LASVM, CVM, BVM and the linear SVM have the exact SVM's C and γ, or C = 1."
 )
 EARLIER = (
     "The records of these sets have earlier settings: our methods of few vectors with an intercept, the paper's method "
@@ -110,7 +110,7 @@ def items(found: Found) -> list[tuple[Any, ...]]:
             found.pictures(OBJECTIVES, "*figure-2.png"),
         ),
         (
-            "Table 2: vectors and seconds to come within 0.5 points of the exact machine",
+            "Table 2: vectors and seconds to come within 0.5 points of the exact SVM",
             table_2(sized, rows_of_size(sized, together(found, "Table 2"))),
             [together(found, "Table 2")],
             [],
@@ -210,9 +210,9 @@ def table_1(sized: Rows) -> Verdict:
                 checks += at_largest(data, names[data], method, errors)
             checks += of_full_size(data, names[data], errors, vectors[data])
     return Verdict(
-        "with its largest number of vectors CPSP is about as accurate as the exact machine; random rows (Nyström) and "
+        "with its largest number of vectors CPSP is about as accurate as the exact SVM; random rows (Nyström) and "
         "incomplete Cholesky are worse on all sets but OCR0, where all do well; LASVM, CVM and BVM are not competitive "
-        "with so few vectors; on all sets but Adult the linear machine is worse than the exact one.",
+        "with so few vectors; on all sets but Adult the linear SVM is worse than the exact one.",
         checks,
         "With the vectors of Nyström and Cholesky the convex problem is solved to a certified gap here; the paper's "
         "Algorithm 2 ends before.",
@@ -229,24 +229,24 @@ def table_1(sized: Rows) -> Verdict:
 
 
 def told_at_largest(found: Means) -> str:
-    """Test errors (%) of the paper's method with its largest number of vectors and of the exact machine."""
+    """Test errors (%) of the paper's method with its largest number of vectors and of the exact SVM."""
     told = [
         f"{data} {100 * errors[PAPERS][k].value:.2f}, {100 * errors[EXACT][None].value:.2f} ({k} vectors)"
         for data, errors in found.items()
         if EXACT in errors and (k := max((k for k in errors.get(PAPERS, {}) if k and k <= LARGEST), default=0))
     ]
-    return f"errors (%) of CPSP and of the exact machine: {'; '.join(told)}" * bool(told)
+    return f"errors (%) of CPSP and of the exact SVM: {'; '.join(told)}" * bool(told)
 
 
 def at_largest(data: str, name: str, method: str, errors: dict[str, dict[int | None, Mean]]) -> list[Check]:
-    """A form of CPSP with its largest number of vectors beside the exact machine and fixed vectors."""
+    """A form of CPSP with its largest number of vectors beside the exact SVM and fixed vectors."""
     k = max((size for size in errors.get(method, {}) if size and size <= LARGEST), default=None)
     if k is None:
         return []
     ours, own, exact, checks = method == OURS, errors[method][k], errors[EXACT][None], []
     most = MATCH + margin(own, exact)
     told = f"{name}: {method} with {k} vectors{LIMITED * own.limited} {100 * own.value:.2f} %"
-    told += f", exact machine {100 * exact.value:.2f} %"
+    told += f", exact SVM {100 * exact.value:.2f} %"
     checks.append(Check(100 * abs(own.value - exact.value) <= most, f"{told} (at most {most:.2f} points apart)", ours))
     for other in FIXED:
         if k in errors.get(other, {}):
@@ -264,13 +264,13 @@ def at_largest(data: str, name: str, method: str, errors: dict[str, dict[int | N
 def of_full_size(
     data: str, name: str, errors: dict[str, dict[int | None, Mean]], vectors: dict[str, dict[int | None, Mean]]
 ) -> list[Check]:
-    """The linear machine beside the exact one, and how many vectors the others take."""
+    """The linear SVM beside the exact one, and how many vectors the others take."""
     checks, exact = [], errors[EXACT][None]
     if LINEAR in errors:
         difference, chance = 100 * (errors[LINEAR][None].value - exact.value), margin(errors[LINEAR][None], exact)
         holds = abs(difference) <= chance if data == "adult" else difference > chance
         wanted = "level" if data == "adult" else "above"
-        told = f"{name}: linear machine {difference:+.2f} ± {chance:.2f} points beside the exact one"
+        told = f"{name}: linear SVM {difference:+.2f} ± {chance:.2f} points beside the exact one"
         checks.append(Check(holds, f"{told}, by the paper {wanted}"))
     k = max((size for size in errors.get(PAPERS, {}) if size and size <= LARGEST), default=0)
     counts = {other: vectors[other][None].value for other in (EXACT, *OTHERS) if k and other in vectors}
@@ -300,7 +300,7 @@ def figure_1(sized: Rows) -> Verdict:
         "A line agrees where CPSP errs more than the other method at no size and less at one at least, by more than "
         "two standard errors, of runs and test rows; methods are judged on the same test rows, errors are not paired "
         f"by row. {NO_INTERCEPT} {told_of_runs(sized, FIT)}",
-        "CPSP lowest at every size on every set; on three of five sets near the exact machine with few vectors",
+        "CPSP lowest at every size on every set; on three of five sets near the exact SVM with few vectors",
         sizes_of(sized),
         told_below(checks),
     )
@@ -332,7 +332,7 @@ def figure_2(objectives: Rows) -> Verdict:
         "The paper's Algorithm 2 ends by its own rule; with training rows (ours), random rows and Cholesky's the "
         "problem in their span is solved to a gap of 0.1 %.",
         "A line agrees where CPSP's objective is above the other method's at no size and below at one at least, by "
-        "more than two standard errors of the runs and the gap of 0.1 %. Multiples are of the exact machine's "
+        "more than two standard errors of the runs and the gap of 0.1 %. Multiples are of the exact SVM's "
         f"objective, with the same C and γ. {NO_INTERCEPT} {told_of_runs(objectives, FIT)}",
         "CPSP lowest at every size on every set",
         sizes_of(objectives),
@@ -374,7 +374,7 @@ def table_2(sized: Rows, rows: Rows) -> Verdict:
         if data == "CCAT":
             checks += fastest(name, own)
     return Verdict(
-        "CPSP needs far fewer vectors than the other methods and the exact machine to come near its accuracy; on CCAT "
+        "CPSP needs far fewer vectors than the other methods and the exact SVM to come near its accuracy; on CCAT "
         "it is orders of magnitude faster than the others.",
         checks,
         "Some sizes alone are tried, and one step of them decides.",
@@ -383,24 +383,24 @@ def table_2(sized: Rows, rows: Rows) -> Verdict:
         "limit, in its first run; a run that met its limit is not repeated. Of a set where none comes near nothing is "
         "said. The paper's 0.5 points are assumed, "
         f"too. {NO_INTERCEPT}",
-        "vectors fewer than the exact machine's and the other methods', typically by large factors",
+        "vectors fewer than the exact SVM's and the other methods', typically by large factors",
         sizes_of(sized),
         told_needed(rows),
     )
 
 
 def told_needed(rows: Rows) -> str:
-    """Vectors that the paper's method needs, and those of the exact machine, set by set."""
+    """Vectors that the paper's method needs, and those of the exact SVM, set by set."""
     told = [
         f"{data} {row['vectors']}, {row[EXACTS_VECTORS]}"
         for row in rows
         if (data := row["data"].partition(" (")[0]) in ROWS and row["method"] == PAPERS
     ]
-    return f"vectors needed by CPSP, and those of the exact machine: {'; '.join(told)}" * bool(told)
+    return f"vectors needed by CPSP, and those of the exact SVM: {'; '.join(told)}" * bool(told)
 
 
 def fewest(name: str, method: str, own: dict[str, dict[str, Any]]) -> list[Check]:
-    """Whether a form of CPSP needs fewer vectors than each other method and the exact machine."""
+    """Whether a form of CPSP needs fewer vectors than each other method and the exact SVM."""
     others = {other: own[other]["vectors"] for other in (ON_ROWS[method], *FIXED) if other in own}
     if method not in own or not others:
         return []
@@ -410,7 +410,7 @@ def fewest(name: str, method: str, own: dict[str, dict[str, Any]]) -> list[Check
         return []
     told = ", ".join(f"{other} {count}" for other, count in ({method: needed} | others).items())
     holds = at_most(needed) < min(best, at_most(exact))
-    return [Check(holds, f"{name}: {told}, exact machine {exact}", method == OURS)]
+    return [Check(holds, f"{name}: {told}, exact SVM {exact}", method == OURS)]
 
 
 def fastest(name: str, own: dict[str, dict[str, Any]]) -> list[Check]:

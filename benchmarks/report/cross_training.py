@@ -15,14 +15,14 @@ from benchmarks.shared.tables import slope
 KIND = "cross-training"
 EXACT, PAPERS, OURS = "exact", "paper", "default"
 # What methods are called in the benchmark's tables, and here.
-NAMES = {EXACT: "exact machine", PAPERS: "the paper's recipe", OURS: "ours"}
+NAMES = {EXACT: "exact SVM", PAPERS: "the paper's recipe", OURS: "ours"}
 # Numbers of vectors are constant within this share of the middle between the least and the greatest.
 CONSTANT = 0.2
 # The exponent of the rows by which linear growth may differ from 1, beside two standard errors.
 LINEAR = 0.1
 # How far from a straight line vectors may be, as a share of their range.
 STRAIGHT = 0.1
-# In figure 3 a curve looks constant that rises by at most this share of the exact machine's rise.
+# In figure 3 a curve looks constant that rises by at most this share of the exact SVM's rise.
 LOOKS_CONSTANT = 0.1
 LARGEST_IN_FIGURE_3, ROWS_OF_FIGURE_4 = 8000, 11_982
 # How far the share of vectors may be from twice the Bayes error, beside two standard errors.
@@ -37,7 +37,7 @@ WHY_NOT_CONSTANT = (
     "Without the variance: 11, 13, 30."
 )
 WHY_SLOWER = (
-    "Cross-training trains five machines at every C and scores all rows with them; the exact machine here takes a "
+    "Cross-training trains five machines at every C and scores all rows with them; the exact SVM here takes a "
     "small part of the time of the paper's, and its search has 20,000 rows at most."
 )
 
@@ -90,7 +90,7 @@ def items(found: Found) -> list[tuple[Any, ...]]:
         ("Table 1: benchmark sets", table_1(of["sets"], found.lacking(KIND)), [with_papers(of["sets"])], []),
         (
             "Beside online and ball machines and few vectors",
-            "Not in the paper: the same rows with the exact machine, LASVM, CVM, BVM, CPSP, Nyström, learned vectors.",
+            "Not in the paper: the same rows with the exact SVM, LASVM, CVM, BVM, CPSP, Nyström, learned vectors.",
             [table_of(of["comparators"])],
             [],
         ),
@@ -137,7 +137,7 @@ def counted(records: Rows) -> str:
 
 
 def differences(records: Rows, kind: str = "") -> tuple[float, float] | None:
-    """Mean difference to the exact machine's error on the same test rows, in points, and two standard errors.
+    """Mean difference to the exact SVM's error on the same test rows, in points, and two standard errors.
 
     ``kind`` is "clean_" for labels without noise. None for records of earlier benchmarks, which lack the counts.
     """
@@ -151,7 +151,7 @@ def differences(records: Rows, kind: str = "") -> tuple[float, float] | None:
 
 
 def same_error(method: str, records: Rows, where: str, kind: str = "") -> list[Check]:
-    """Whether a method errs as the exact machine does, on the same test rows.
+    """Whether a method errs as the exact SVM does, on the same test rows.
 
     Of records of earlier benchmarks, which lack the counts, the paired tests decide: one run in two may differ.
     """
@@ -163,10 +163,10 @@ def same_error(method: str, records: Rows, where: str, kind: str = "") -> list[C
     tests = f"p < 0.05 in {n_significant} of {len(records)} runs"
     told = f"{NAMES[method]}, {where}: {'error without noise' if kind else 'error'} "
     if found is None:
-        told += f"{tests} by paired tests beside the exact machine, in half of them at most"
+        told += f"{tests} by paired tests beside the exact SVM, in half of them at most"
         return [Check(2 * n_significant <= len(records), told, ours=method == OURS)]
     difference, most = found
-    told += f"{difference:+.2f} points beside the exact machine's, at most {most:.2f} "
+    told += f"{difference:+.2f} points beside the exact SVM's, at most {most:.2f} "
     told += f"(2 standard errors, same test rows); {tests}"
     return [Check(abs(difference) <= most, told, ours=method == OURS)]
 
@@ -205,7 +205,7 @@ def overlap(records: Rows) -> Verdict:
     largest = max((share for _, share in lines), default=None)
     few, all_of_them = lines.get((OURS, largest)), lines.get((EXACT, largest))
     if few and all_of_them:
-        told = f"ours, overlap {largest:g}: {counted(few)} vectors, the exact machine {counted(all_of_them)}"
+        told = f"ours, overlap {largest:g}: {counted(few)} vectors, the exact SVM {counted(all_of_them)}"
         checks.append(Check(mean(few, "n_vectors") < 0.5 * mean(all_of_them, "n_vectors"), told, ours=True))
     return Verdict(
         "the vectors of an SVM are twice the Bayes error times the rows, most of them at the bound.",
@@ -240,7 +240,7 @@ def against_rows(records: Rows) -> Verdict:
             for n in dict.fromkeys((in_figure, max(of))):
                 checks += faster(method, of[n], by_rows[EXACT].get(n, []))
     return Verdict(
-        "cross-training has an almost constant number of vectors, the exact machine's grows linearly; the errors are "
+        "cross-training has an almost constant number of vectors, the exact SVM's grows linearly; the errors are "
         "alike, and cross-training is faster.",
         checks,
         f"{WHY_NOT_CONSTANT} {WHY_SLOWER}",
@@ -272,33 +272,31 @@ def linear(of: dict[int, Rows]) -> list[Check]:
     if not exponents:
         return []
     exponent, most = np.mean(exponents), LINEAR + 2 * np.sqrt(variance_of_mean(exponents))
-    told = f"exact machine: vectors grow with the rows to the power {exponent:.2f}, at most {most:.2f} from 1, "
+    told = f"exact SVM: vectors grow with the rows to the power {exponent:.2f}, at most {most:.2f} from 1, "
     return [Check(bool(abs(exponent - 1) <= most), f"{told}from {min(of):,} to {max(of):,} rows")]
 
 
 def looks_constant(method: str, of: dict[int, Rows], exact: dict[int, Rows]) -> list[Check]:
-    """Whether the vectors rise little beside the exact machine's, on the rows that the paper's figure has."""
+    """Whether the vectors rise little beside the exact SVM's, on the rows that the paper's figure has."""
     both = sorted(n for n in of.keys() & exact.keys() if n <= LARGEST_IN_FIGURE_3)
     if len(both) < 2:
         return []
     rise, rise_of_exact = (mean(x[both[-1]], "n_vectors") - mean(x[both[0]], "n_vectors") for x in (of, exact))
     ends = ([record["n_vectors"] for record in of[n]] for n in (both[0], both[-1]))
     chance = 2 * float(np.sqrt(sum(map(variance_of_mean, ends))))
-    told = (
-        f"{NAMES[method]}, {both[0]:,} to {both[-1]:,} rows: {rise:+,.0f} ± {chance:,.0f} vectors, the exact machine "
-    )
+    told = f"{NAMES[method]}, {both[0]:,} to {both[-1]:,} rows: {rise:+,.0f} ± {chance:,.0f} vectors, the exact SVM "
     told += f"{rise_of_exact:+,.0f}; at most a tenth, by 2 standard errors"
     return [Check(abs(rise) + chance <= LOOKS_CONSTANT * rise_of_exact, told, ours=method == OURS)]
 
 
 def faster(method: str, records: Rows, exact: Rows) -> list[Check]:
-    """Whether a method takes less time than the exact machine with its search, by more than two standard errors."""
+    """Whether a method takes less time than the exact SVM with its search, by more than two standard errors."""
     seconds = {record["seed"]: record["seconds"] for record in exact}
     ratios = [np.log(record["seconds"] / seconds[record["seed"]]) for record in records if record["seed"] in seconds]
     if not ratios:
         return []
     ratio, spread = float(np.mean(ratios)), 2 * float(np.sqrt(variance_of_mean(ratios)))
-    told = f"{NAMES[method]}, {records[0]['n_train']:,} rows: {np.exp(ratio):.2f} times the exact machine's seconds"
+    told = f"{NAMES[method]}, {records[0]['n_train']:,} rows: {np.exp(ratio):.2f} times the exact SVM's seconds"
     told += f" (up to {np.exp(ratio + spread):.2f} by 2 standard errors)" if len(ratios) > 1 else " (one run)"
     told += f", both with their search for C ({mean(records, 'seconds'):.1f} and {mean(exact, 'seconds'):.1f} s)"
     return [Check(ratio + spread < 0, told, ours=method == OURS)]
@@ -331,7 +329,7 @@ def with_noise(records: Rows) -> Verdict:
         for noise, own in of.items():
             checks += same_error(method, own, f"noise {noise:g}", "clean_") if noise else []
     return Verdict(
-        "with the noise the exact machine's vectors grow linearly, those of cross-training stay constant; the errors "
+        "with the noise the exact SVM's vectors grow linearly, those of cross-training stay constant; the errors "
         "are alike, on labels without noise slightly worse without significance.",
         checks,
         "The machines of the subsets see a fifth of the rows; what they keep knows less of the digits than all rows.",
@@ -357,7 +355,7 @@ def straight(of: dict[float, Rows]) -> list[Check]:
     noise, vectors = np.array(sorted(of)), np.array([mean(of[share], "n_vectors") for share in sorted(of)])
     slope, start = np.polyfit(noise, vectors, 1)
     away = float(np.abs(vectors - start - slope * noise).max() / np.ptp(vectors))
-    told = f"exact machine: {vectors[0]:,.0f} to {vectors[-1]:,.0f} vectors from noise {noise[0]:g} to {noise[-1]:g}, "
+    told = f"exact SVM: {vectors[0]:,.0f} to {vectors[-1]:,.0f} vectors from noise {noise[0]:g} to {noise[-1]:g}, "
     told += f"at most {100 * away:.0f} % of the range from a straight line ({100 * STRAIGHT:.0f} % at most)"
     return [Check(bool(slope > 0 and away <= STRAIGHT), told)]
 
@@ -383,12 +381,12 @@ def growth_with_rows(records: Rows) -> str:
 
 
 def table_1(records: Rows, unfinished: Sequence[str]) -> Verdict:
-    """Errors beside the paper's, and vectors beside the exact machine's."""
+    """Errors beside the paper's, and vectors beside the exact SVM's."""
     lines, checks = by(records, "data"), []
     for name, paper in TABLE_1.items():
         exact, recipe, ours = (lines.get((method, name), []) for method in (EXACT, PAPERS, OURS))
         if exact and paper.svm_right is not None:
-            checks += near_papers(name, "exact machine", exact, paper.svm_right, paper)
+            checks += near_papers(name, "exact SVM", exact, paper.svm_right, paper)
         if recipe:
             checks += near_papers(name, "the paper's recipe", recipe, paper.right, paper)
         if exact and recipe:
@@ -429,14 +427,14 @@ def near_papers(name: str, method: str, records: Rows, right: float, paper: Pape
 
 
 def fewer(name: str, method: str, records: Rows, exact: Rows, paper: Paper) -> list[Check]:
-    """Whether there are fewer vectors than the exact machine has, by more than two standard errors."""
+    """Whether there are fewer vectors than the exact SVM has, by more than two standard errors."""
     vectors = {record["seed"]: record["n_vectors"] for record in exact}
     shares = [record["n_vectors"] / vectors[record["seed"]] for record in records if record["seed"] in vectors]
     if not shares:
         return []
     share, most = float(np.mean(shares)), 2 * float(np.sqrt(variance_of_mean(shares)))
     spread = f" ± {most:.2f}" if len(shares) > 1 else ""
-    told = f"{name}, {NAMES[method]}: {counted(records)} vectors, {share:.2f}{spread} of the exact machine's"
+    told = f"{name}, {NAMES[method]}: {counted(records)} vectors, {share:.2f}{spread} of the exact SVM's"
     if method == PAPERS:
         theirs = (
             f"{paper.vectors:,} vectors" if paper.svm_vectors is None else f"{paper.vectors / paper.svm_vectors:.2f}"

@@ -99,7 +99,7 @@ def targets(found: Found) -> str:
 
 
 def two_threads(found: Found) -> str:
-    """The exact machine with two threads, beside scikit-learn and scikit-learn-intelex."""
+    """The exact SVM with two threads, beside scikit-learn and scikit-learn-intelex."""
     cells = found.of("exact")
     records = [r for r in found.rows("exact", "records") if r["absent"] is None]
     rows = []

@@ -86,7 +86,7 @@ def lemma_2(found: Found) -> str:
 
 
 def cross_training(found: Found) -> str:
-    """Vectors and errors of the exact machine, cross-training, the paper's recipe, its first machines and the ramp."""
+    """Vectors and errors of the exact SVM, cross-training, the paper's recipe, its first SVMs and the ramp."""
     lines: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
     cells = [cell for cell in found.of("cross-training") if cell != COMPARATORS]
     for row in summary(fit for fit in fits(found) if fit["part"] != "comparators"):
@@ -99,12 +99,12 @@ def cross_training(found: Found) -> str:
             ", ".join((data, f"{n:,} rows", *said)),
             *(vectors_and_error(own.get(method)) for method in EDITORS),
         ))  # fmt: skip
-    head = ("set", "exact SVM", "cross-training", "the paper's recipe", "its first machines alone", "ramp loss")
+    head = ("set", "exact SVM", "cross-training", "the paper's recipe", "its first SVMs alone", "ramp loss")
     return markdown(head, rows, cells, found)
 
 
 def comparators(found: Found) -> str:
-    """Errors, seconds and vectors of the exact machine, online and ball machines and few vectors, on the same rows."""
+    """Errors, seconds and vectors of the exact SVM, online and ball machines and few vectors, on the same rows."""
     lines = {(row["method"], row["data"]): row for row in found.results(COMPARATORS).get("table", [])}
     sets = list(dict.fromkeys(data for _, data in lines))
     rows = []
@@ -116,7 +116,7 @@ def comparators(found: Found) -> str:
 
 
 def vectors_and_error(row: dict[str, Any] | None) -> str:
-    """Vectors, error, and how many runs differ from the exact machine's by a paired test."""
+    """Vectors, error, and how many runs differ from the exact SVM's by a paired test."""
     if row is None:
         return "–"
     differ = row["p < 0.05"]

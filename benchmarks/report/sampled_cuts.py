@@ -281,7 +281,7 @@ def told_of_table_1(records: Rows) -> str:
 
 
 def headline(scaling: Rows, growth: Rows) -> Verdict:
-    """Uniform cuts of a million rows of the board beside LIBSVM and the exact machine, and how their work grows."""
+    """Uniform cuts of a million rows of the board beside LIBSVM and the exact SVM, and how their work grows."""
     n = max((record["n_train"] for record in scaling if record["data"] == BOARD), default=0)
     at_n = [record for record in scaling if (record["data"], record["n_train"]) == (BOARD, n)]
     seconds, errors = (means(at_n, ("method",), name) for name in ("seconds", "test_error"))
@@ -293,9 +293,7 @@ def headline(scaling: Rows, growth: Rows) -> Verdict:
             checks.append(Check(libsvm >= FASTER * seconds[method,], told))
         if (method,) in errors and (EXACT,) in errors:
             more = 100 * (errors[method,] - errors[EXACT,])
-            checks.append(
-                Check(more <= BAND, f"{n:,} rows, {method}: {more:+.2f} points from our exact machine's error")
-            )
+            checks.append(Check(more <= BAND, f"{n:,} rows, {method}: {more:+.2f} points from our exact SVM's error"))
         for row in growth:
             told = row.get("kernel evaluations ~ n^", "–")
             if (row["data"], row["method"]) == (BOARD, method) and not np.isnan(number(told)):
@@ -308,7 +306,7 @@ def headline(scaling: Rows, growth: Rows) -> Verdict:
         "At a fixed C the weight C₁ = C n of the mean loss grows with the rows, and with it the number of cuts before "
         f"the rule ends the run{told_of_iterations(scaling)}. At fixed C₁ they do not. Below 10,000 rows a sample of "
         "1,000 has rows more than once, and takes fewer evaluations for that.",
-        f"Asked for here: {FASTER} times as fast as LIBSVM, an error within {BAND} points of the exact machine's, and "
+        f"Asked for here: {FASTER} times as fast as LIBSVM, an error within {BAND} points of the exact SVM's, and "
         f"kernel evaluations that grow by n^{CONSTANT} at most. {told_of_runs(scaling, FIT)}",
         "1,411 s and 1,854 s (r = 400, 1,000) beside 36,533 s of SVMlight; 3.23, 3.14 and 2.94 % test error",
         with_libsvm([record for record in scaling if record["data"] == BOARD]),
@@ -328,12 +326,12 @@ def told_of_iterations(scaling: Rows) -> str:
 
 
 def told_of_board(seconds: dict[Any, float], errors: dict[Any, float], libsvm: str) -> str:
-    """Seconds and test errors (%) of uniform cuts, beside LIBSVM's seconds and the exact machine's error."""
+    """Seconds and test errors (%) of uniform cuts, beside LIBSVM's seconds and the exact SVM's error."""
     if not all((method,) in seconds for method in (*UNIFORMS, EXACT)):
         return ""
     times = " and ".join(f"{seconds[method,]:.1f} s" for method in UNIFORMS)
     wrong = ", ".join(f"{100 * errors[method,]:.2f}" for method in (*UNIFORMS, EXACT))
-    return f"{times} (r = 400, 1,000) beside {libsvm}; {wrong} % test error (the last: exact machine)"
+    return f"{times} (r = 400, 1,000) beside {libsvm}; {wrong} % test error (the last: exact SVM)"
 
 
 def libsvm_seconds(records: Rows, n: int) -> tuple[float, str]:
@@ -349,9 +347,9 @@ def libsvm_seconds(records: Rows, n: int) -> tuple[float, str]:
 
 
 def at_every_size(records: Rows, value: str) -> list[tuple[str, int, dict[str, float]]]:
-    """Sets, rows, and the errors of all methods there in %, where an exact machine is one of them.
+    """Sets, rows, and the errors of all methods there in %, where an exact SVM is one of them.
 
-    "exact" is LIBSVM's error, or our exact machine's where LIBSVM would take too long.
+    "exact" is LIBSVM's error, or our exact SVM's where LIBSVM would take too long.
     """
     found: dict[tuple[str, int], dict[str, float]] = {}
     for (data, rows, method), mean in means(records, ("data", "n_train", "method"), value).items():
@@ -417,7 +415,7 @@ def errors_against_rows(scaling: Rows, value: str) -> Verdict:
         exact, violated, uniform = (errors[method] for method in ("exact", VIOLATED, UNIFORM))
         chance = by_chance(exact, rows if value == "train_error" else judged[data, rows])
         told = (
-            f"{data}: at {rows:,} rows the exact machine {exact:.2f}, violated cuts {violated:.2f}, uniform cuts "
+            f"{data}: at {rows:,} rows the exact SVM {exact:.2f}, violated cuts {violated:.2f}, uniform cuts "
             f"{uniform:.2f} %, each no less than the one before, within {chance:.2f}"
         )
         checks.append(Check(exact <= violated + chance and violated <= uniform + chance, told))
@@ -427,13 +425,13 @@ def errors_against_rows(scaling: Rows, value: str) -> Verdict:
         checks,
         "With 10,000 rows and fewer the difference of two models is larger than half a point by chance alone.",
         "Two errors on the same rows may differ by two standard errors of their difference, as if the rows were not "
-        "the same. The exact machine is LIBSVM, or ours where LIBSVM takes more than an hour. "
+        "the same. The exact SVM is LIBSVM, or ours where LIBSVM takes more than an hour. "
         f"{told_of_runs(scaling, FIT)}",
         "in the text: uniform cuts within 0.3 to 0.5 points of SVMlight, violated cuts within 0.2",
         told_of_sizes({data: rows for data, (rows, _) in last.items() if data in PAPERS_TABLE_1}),
         "; ".join(
             f"{data}, {rows:,} rows: uniform cuts {e[UNIFORM] - e['exact']:+.2f}, violated cuts "
-            f"{e[VIOLATED] - e['exact']:+.2f} points from the exact machine"
+            f"{e[VIOLATED] - e['exact']:+.2f} points from the exact SVM"
             for data, (rows, e) in last.items()
         ),
     )

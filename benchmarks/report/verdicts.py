@@ -118,7 +118,7 @@ def said(rows: Iterable[Any], text: str) -> str:
 def timed(records: Rows) -> Rows:
     """Records with the seconds of the processor, which other work does not lengthen, where these are known.
 
-    Those of the ramp lack its search for C, which is the exact machine's.
+    Those of the ramp lack its search for C, which is the exact SVM's.
     """
     return [
         record | {"seconds": record["cpu_seconds"]}

@@ -3,10 +3,10 @@
 With the paper's settings at its sizes, where the rows can be had: a million rows of its checkerboard, Adult's 22,697,
 and 411,746 rows of covertype, nine tenths of those at hand as the paper's 522,910 are of all. Each experiment is one
 function that returns records; `EXPERIMENTS` lists them. Ours to add: the same with our own steps, with exact cuts and
-with the exact machine, and training at fixed C₁.
+with the exact SVM, and training at fixed C₁.
 
 The paper says the width as σ² and C as a multiple of the number of rows. γ = 1/σ² and the C of LIBSVM are what its
-numbers say: exact machines of 22,697 rows of Adult with C = 100 and γ = 1/20 err on 7.3 to 7.6 % of their training rows
+numbers say: exact SVMs of 22,697 rows of Adult with C = 100 and γ = 1/20 err on 7.3 to 7.6 % of their training rows
 (the paper: 7.52) and on 10.3 to 10.6 % of all 32,561 rows, the training rows among them (its test error: 10.37); on the
 other 9,864 rows they err on 17.4 %. With γ = 1/40 they err on 11.1 % of their training rows.
 """
@@ -108,7 +108,7 @@ def paper_methods() -> list[Method]:
 
 
 def our_methods() -> list[Method]:
-    """Sampled cuts with our steps, exact cuts, and the exact machine."""
+    """Sampled cuts with our steps, exact cuts, and the exact SVM."""
     return [methods.violated(400, False), methods.violated(1000, False), methods.exact(), methods.decomposition()]
 
 

@@ -46,7 +46,7 @@ def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def row_of(key: tuple[Any, ...], group: list[Record]) -> dict[str, Any]:
-    """The row of records with different seeds; "p < 0.05": how many runs differ from the exact machine's."""
+    """The row of records with different seeds; "p < 0.05": how many runs differ from the exact SVM's."""
     of = dict(zip(SAME, key, strict=True))
     vectors, errors = ([record[name] for record in group] for name in ("n_vectors", "test_error"))
     tested = [record["p_value"] for record in group if record.get("p_value") is not None]

@@ -53,7 +53,7 @@ def learned(max_basis: int) -> Method:
 
 
 def automatic() -> Method:
-    """As few learned vectors as do as well as the exact machine on rows held out."""
+    """As few learned vectors as do as well as the exact SVM on rows held out."""
     return _fit(AUTOMATIC, "auto", {"sample_size": None})
 
 

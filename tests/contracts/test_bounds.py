@@ -26,7 +26,7 @@ def rows(seed, n=60, d=3, offset=0.0):
 
 
 def truth(X, y, C, solver_intercept):
-    """Objective in longdouble of a linear machine near the optimum: no bound may be above it.
+    """Objective in longdouble of a linear SVM near the optimum: no bound may be above it.
 
     A machine of the rows unshifted, (w, b), is (w, b − ⟨w, shift⟩) of the shifted ones; its intercept, where that has a
     price, is what is left of the search along the shift.

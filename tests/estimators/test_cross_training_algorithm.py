@@ -178,7 +178,7 @@ def test_thresholds_move_only_for_more_than_chance():
 
 
 def test_without_caution_the_best_price_and_threshold_are_taken():
-    """As the paper does; of prices that err the same, the first machines take the highest."""
+    """As the paper does; of prices that err the same, the first SVMs take the highest."""
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=400), np.where(rng.random(400) < 0.5, 1, -1)
     threshold = worthwhile_threshold(scores, labels, 0.0)

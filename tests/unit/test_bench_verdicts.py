@@ -77,7 +77,7 @@ def cuts(**errors):
 def test_sampled_cuts_errors_have_to_lie_in_a_band_and_in_order():
     agrees, differs = parts_of(sampled_cuts.errors_against_rows(cuts(svm=5, violated=5.2, uniform=5.4), "test_error"))
     assert "d: at most 0.40 points apart, at 1,000 rows" in agrees
-    assert "the exact machine 5.00, violated cuts 5.20, uniform cuts 5.40 %" in agrees
+    assert "the exact SVM 5.00, violated cuts 5.20, uniform cuts 5.40 %" in agrees
     assert "within 1.38" in agrees  # two standard errors of the difference of 5 % of 2,000 rows
     assert not differs
     agrees, differs = parts_of(sampled_cuts.errors_against_rows(cuts(svm=5, violated=8, uniform=5.2), "test_error"))
@@ -112,7 +112,7 @@ def test_the_headline_of_sampled_cuts():
     assert sampled_cuts.told_of_iterations(lines) == told
     assert sampled_cuts.told_of_iterations(lines[1:]) == ""
     assert "1,000,000 rows, uniform r=400, paper's steps: 3.0 s, LIBSVM 10,000 s (expected by n^2.00 ± 0.00" in agrees
-    assert "+0.20 points from our exact machine's error" in agrees
+    assert "+0.20 points from our exact SVM's error" in agrees
     assert "1,000 to 1,000,000 rows at fixed C₁: kernel evaluations ~ n^0.02" in agrees
     assert differs.endswith("1,000 to 1,000,000 rows at fixed C: kernel evaluations ~ n^0.40 ± 0.02.")
     measured = sampled_cuts.headline([*libsvm, *uniform, board("scikit-learn SVC", 10**6, 20.0)], [])
@@ -228,12 +228,12 @@ def test_bsca_errors_beside_the_exact_machine_and_bsgd():
     sooner = [{"data": "susy", "B": 500, bsca.SOON: 0.5}]
     label = "susy (10,000 of 4,500,000 rows): BSCA"
     assert parts_of(bsca.errors(curves, sooner, [exact])) == (
-        f"{label} 5.01 ± 0.014 %, exact machine 5.50 % (two standard errors 0.65); "
+        f"{label} 5.01 ± 0.014 %, exact SVM 5.50 % (two standard errors 0.65); "
         f"{label} has BSGD's last error to stay after 0.5 of BSGD's time.",
         "",
     )
     _, differs = parts_of(bsca.errors(curves, [{**sooner[0], bsca.SOON: None}], [{**exact, "accuracy %": 96.0}]))
-    assert differs.startswith(f"{label} 5.01 ± 0.014 %, exact machine 4.00 %")
+    assert differs.startswith(f"{label} 5.01 ± 0.014 %, exact SVM 4.00 %")
     assert differs.endswith("to stay never.")
     assert not bsca.errors(two(curve([5.0] * 6), curve([6.0] * 6), name="board"), sooner, [exact]).checks
 
@@ -379,12 +379,12 @@ def test_cross_training_grows_or_does_not():
     counts = {"exact": (400, 1600, 6400), "paper": (100, 120, 140), "default": (10, 10, 30)}
     verdict = cross_training.against_rows(fits("gaussians", counts, n_train=(1000, 4000, 16_000)))
     told = {check.told: (check.holds, check.ours) for check in verdict.checks}
-    assert told["exact machine: vectors grow with the rows to the power 1.00, at most 0.10 from 1, "
+    assert told["exact SVM: vectors grow with the rows to the power 1.00, at most 0.10 from 1, "
                 "from 1,000 to 16,000 rows"] == (True, False)  # fmt: skip
     assert told["the paper's recipe: vectors within 17 % (at most 20 %) from 1,000 to 16,000 rows, 100 ± 0 to 140 ± 0"][
         0
     ]
-    rises = "the paper's recipe, 1,000 to 4,000 rows: +20 ± 0 vectors, the exact machine +1,200; at most a tenth, by "
+    rises = "the paper's recipe, 1,000 to 4,000 rows: +20 ± 0 vectors, the exact SVM +1,200; at most a tenth, by "
     assert told[f"{rises}2 standard errors"][0]
     ours = told["ours: vectors within 50 % (at most 20 %) from 1,000 to 16,000 rows, 10 ± 0 to 30 ± 0"]
     assert ours == (False, True)
@@ -401,7 +401,7 @@ def test_cross_training_is_faster_only_beyond_two_standard_errors():
         return cross_training.faster("paper", own, exact)[0]
 
     assert check(5.0, 5.0, 5.0).holds
-    assert "0.50 times the exact machine's seconds" in check(5.0, 5.0, 5.0).told
+    assert "0.50 times the exact SVM's seconds" in check(5.0, 5.0, 5.0).told
     assert "both with their search for C (5.0 and 10.0 s)" in check(5.0, 5.0, 5.0).told
     assert not check(2.0, 9.0, 20.0).holds
     assert not check(11.0, 11.0, 11.0).holds
@@ -414,7 +414,7 @@ def test_cross_training_errs_alike_within_two_standard_errors_of_the_same_rows()
     (check,) = cross_training.same_error("paper", [run, run], "here")
     most = 200 * np.sqrt(50) / 1000  # both runs have the same test rows
     assert check.told.startswith(
-        f"the paper's recipe, here: error +1.00 points beside the exact machine's, at most {most:.2f}"
+        f"the paper's recipe, here: error +1.00 points beside the exact SVM's, at most {most:.2f}"
     )
     assert check.told.endswith("p < 0.05 in 0 of 2 runs")
     assert check.holds
@@ -432,7 +432,7 @@ def test_cross_training_errs_alike_within_two_standard_errors_of_the_same_rows()
 def test_paired_tests_decide_where_earlier_records_lack_the_counts(p_values, holds):
     """MNIST with 10 % noise was called reproduced with p < 0.05 in all three runs."""
     (check,) = cross_training.same_error("paper", [{"p_value": p} for p in p_values], "noise 0.1")
-    told = f"p < 0.05 in {len(p_values) - 1} of {len(p_values)} runs by paired tests beside the exact machine"
+    told = f"p < 0.05 in {len(p_values) - 1} of {len(p_values)} runs by paired tests beside the exact SVM"
     assert check == Check(holds, f"the paper's recipe, noise 0.1: error {told}, in half of them at most")
 
 
@@ -459,7 +459,7 @@ def test_cross_training_overlap():
     assert [(check.holds, check.ours) for check in checks] == [(False, False), (True, False), (True, True)]
     assert checks[1].told.startswith("overlap 0.2: 0.230 of 1,000 rows are vectors, 0.001 at the bound; ")
     assert checks[1].told.endswith("twice the Bayes error 0.2, at most 0.038 away")
-    assert checks[2].told == "ours, overlap 0.2: 2 ± 0 vectors, the exact machine 230 ± 0"
+    assert checks[2].told == "ours, overlap 0.2: 2 ± 0 vectors, the exact SVM 230 ± 0"
 
 
 def test_cross_training_table_beside_the_papers():
@@ -472,11 +472,11 @@ def test_cross_training_table_beside_the_papers():
     verdict = cross_training.table_1(records, ["cross-training splice (failed)"])
     most = 200 * np.sqrt((0.112 * 0.888 + 0.11 * 0.89) / 4900)
     assert [(check.holds, check.told) for check in verdict.checks if not check.ours] == [
-        (True, f"banana, exact machine: error 11.20 %, the paper 11.0 %: +0.20 points, at most {most:.2f} "
+        (True, f"banana, exact SVM: error 11.20 %, the paper 11.0 %: +0.20 points, at most {most:.2f} "
                "(2 standard errors)"),
         (False, "banana, the paper's recipe: error 16.00 %, the paper 11.8 %: +4.20 points, at most 1.40 "
                 "(2 standard errors)"),
-        (True, "banana, the paper's recipe: 40 vectors, 0.40 of the exact machine's (the paper 0.46)"),
+        (True, "banana, the paper's recipe: 40 vectors, 0.40 of the exact SVM's (the paper 0.46)"),
     ]  # fmt: skip
     assert [check.holds for check in verdict.checks if check.ours] == [False, True]
     assert "Lacking: waveform, splice" in verdict.more
@@ -486,7 +486,7 @@ def test_cross_training_table_beside_the_papers():
     forest = [{**record, "data": "forest-200000", "n_test": 45_750, "test_error": 0.08} for record in records]
     told = [check.told for check in cross_training.table_1(forest, []).checks]
     assert told[0].endswith("(2 standard errors; tested on 45,750 rows, there 58,100)")
-    assert told[1].startswith("forest-200000, the paper's recipe: 40 vectors, 0.40 of the exact machine's ")
+    assert told[1].startswith("forest-200000, the paper's recipe: 40 vectors, 0.40 of the exact SVM's ")
     assert told[1].endswith("(the paper 19,526 vectors)")
     assert [row["method"] for row in cross_training.with_papers(forest)][-2:] == [
         "default",
@@ -523,20 +523,20 @@ def test_cpsp_is_compared_with_the_exact_machine_and_others_at_its_largest_size(
     }  # fmt: skip
     verdict = cpsp.table_1(sized(errors))
     assert lines_of(verdict.checks) == {
-        "adult: CPSP (paper's) with 1000 vectors 5.20 %, exact machine 5.00 % (at most 1.12 points apart)": True,
+        "adult: CPSP (paper's) with 1000 vectors 5.20 %, exact SVM 5.00 % (at most 1.12 points apart)": True,
         "adult: Nyström with 1000 vectors +0.10 ± 0.63 points beside CPSP (paper's), by the paper above": False,
         "adult: incomplete Cholesky with 1000 vectors +14.80 ± 0.91 points beside CPSP (paper's), "
         "by the paper above": True,
-        "adult: linear machine +0.10 ± 0.62 points beside the exact one, by the paper level": True,
+        "adult: linear SVM +0.10 ± 0.62 points beside the exact one, by the paper level": True,
         "adult: more than 1000 vectors each: scikit-learn SVC 900, LASVM 900": False,
     }
     ours = lines_of(verdict.checks, ours=True)
-    assert ours["adult: CPSP with 1000 vectors 8.00 %, exact machine 5.00 % (at most 1.20 points apart)"] is False
+    assert ours["adult: CPSP with 1000 vectors 8.00 %, exact SVM 5.00 % (at most 1.20 points apart)"] is False
     assert verdict.sizes == "adult 32,561 / ≤ 32,561"
     on_ocr = lines_of(cpsp.table_1(sized(errors, data="OCR0", n_train=20_000)).checks)
     name = "OCR0 (20,000 of 60,000 rows)"
     assert on_ocr[f"{name}: Nyström with 1000 vectors +0.10 ± 0.63 points beside CPSP (paper's), by the paper level"]
-    assert not on_ocr[f"{name}: linear machine +0.10 ± 0.62 points beside the exact one, by the paper above"]
+    assert not on_ocr[f"{name}: linear SVM +0.10 ± 0.62 points beside the exact one, by the paper above"]
     assert cpsp.table_1(sized(errors, data="money-fx")).checks == []
     limited = [{**record, "status": "time limit"} for record in sized(errors)]
     assert "adult: CPSP (paper's) with 1000 vectors (time limit) 5.20 %" in cpsp.table_1(limited).checks[0].told
@@ -602,7 +602,7 @@ def test_cpsp_vectors_needed():
     rows = [{**row, "method": method, "vectors": count, "seconds": seconds[method]} for method, count in counts.items()]
     records = sized({cpsp.PAPERS: {20: 0.1}}, data="CCAT", n_train=22_490)
     name = "CCAT (22,490 of 781,265 rows)"
-    needed = f"{name}: CPSP (paper's) 20, CPSP (paper's, training rows) 50, Nyström > 500, exact machine 900"
+    needed = f"{name}: CPSP (paper's) 20, CPSP (paper's, training rows) 50, Nyström > 500, exact SVM 900"
     faster = f"{name}: CPSP (paper's) 2 s, the fastest other 21 s"
     assert lines_of(cpsp.table_2(records, rows).checks) == {needed: True, faster: True}
     rows[0]["vectors"], rows[2]["seconds"] = "50", "19"

@@ -495,7 +495,7 @@ def test_many_pairs_are_moved_towards_by_some_random_sums(settings_of_estimators
 
 
 def test_the_distance_class_by_class_is_that_of_all_pairs():
-    """Each vector of the exact machine is in the 6 pairs of its class; coefficients of the others are 0."""
+    """Each vector of the exact SVM is in the 6 pairs of its class; coefficients of the others are 0."""
     X, _, problem = pairs_of_seven_classes()
     exact, seen = Exact().solve(problem), []
     for most_outputs in (100, 20):

@@ -148,7 +148,7 @@ def test_training_lowers_the_loss_that_is_trained(name, kernel):
     own = loss_of(task, fit.model.scores(X), examples)
     assert fit.objective == pytest.approx(0.5 * fit.model.norm_squared() + 150 * own, rel=1e-9)
     zero = 150 * loss_of(task, np.zeros((150, 1)), examples)
-    # A linear machine whose classes overlap may have nothing better than w = 0: some false positives alone sum up to
+    # A linear SVM whose classes overlap may have nothing better than w = 0: some false positives alone sum up to
     # the sum of all positives, and they have the greatest F1 loss whatever their number.
     assert fit.objective < zero or (name == "f1" and isinstance(kernel, Linear) and fit.objective <= zero)
     for solver in (ViolatedCuts(40), CPSP(20, preimage="training-rows")):

@@ -1,4 +1,4 @@
-"""Two classes of sparse rows with the linear kernel, by sweeps: the exact machine's optimum, whatever the intercept."""
+"""Two classes of sparse rows with the linear kernel, by sweeps: the exact SVM's optimum, whatever the intercept."""
 
 from dataclasses import replace
 

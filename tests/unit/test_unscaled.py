@@ -1,4 +1,4 @@
-"""Data that nobody scaled: the exact machine converges where steps on pairs of rows take millions, and obeys limits."""
+"""Data that nobody scaled: the exact SVM converges where steps on pairs of rows take millions, and obeys limits."""
 
 import re
 import warnings
