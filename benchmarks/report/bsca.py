@@ -215,7 +215,8 @@ def sizes_of(rows: dict[str, int]) -> str:
     """Training rows of each set here and there; "whole" where they are the paper's own."""
     if rows and all(n == PAPERS_TABLE_1[data][0] for data, n in rows.items()):
         return WHOLE
-    return "; ".join(f"{data} {n:,} / {PAPERS_TABLE_1[data][0]:,}" for data, n in rows.items())
+    told = [f"{data} {n:,} / {papers:,}" for data, n in rows.items() if n != (papers := PAPERS_TABLE_1[data][0])]
+    return "; ".join(told + ["the others whole"] * (0 < len(told) < len(rows)))
 
 
 def sizes_of_curves(curves: Curves) -> str:
@@ -374,23 +375,21 @@ def merges(rows: Rows, summary: Rows, curves: Curves) -> Verdict:
     for row in rows:
         if row["method"] in ("bsca", "bsgd") and row["data"] in PAPERS_TABLE_1 and row.get("merges") is not None:
             by_method.setdefault((row["data"], row["B"]), {})[row["method"]] = row
-    checks = []
+    checks, judged = [], {}
     for (data, budget), own in by_method.items():
         limits = {method: limit_of.get((data, method)) for method in own}
         if len(own) == 2 and None not in limits.values():
             told = ", ".join(f"{name} {own[name]['merges']:.2g} (lemma {limits[name]:.2g})" for name in own)
             near = all(0.5 <= own[name]["merges"] / limits[name] <= 2 for name in own)
-            name = named(data, curves[data, "bsca", budget].n_train)
-            checks.append(Check(near, f"{name}, B = {budget:,}, within a factor of two: {told}"))
+            judged[data] = curves[data, "bsca", budget].n_train
+            checks.append(Check(near, f"{named(data, judged[data])}, B = {budget:,}, within a factor of two: {told}"))
     return Verdict(
         "the share of merging steps is about that of lemma 2.",
         checks,
         "BSCA's limit is of the end, when all variables at a bound stay there, which takes the longer the larger C is. "
         "Without a budget both are at their limits after some thousand epochs (the table of lemma 2).",
         theirs=CURVES,
-        sizes=sizes_of(
-            {data: curve.n_train for (data, *_), curve in curves.items() if any(row == data for row, _ in by_method)}
-        ),
+        sizes=sizes_of(judged),
         ours=f"merging steps of an epoch: {checks[0].told}; {checks[-1].told}" if checks else "",
     )
 

@@ -8,8 +8,7 @@ from typing import Any
 from benchmarks.report.cross_training import fits
 from benchmarks.report.doc_writing import counted, markdown, seconds
 from benchmarks.report.found import Found
-from benchmarks.report.papers import PAPERS
-from benchmarks.report.verdicts import overview
+from benchmarks.report.papers import claims
 from benchmarks.shared.cross_trained_rows import summary
 
 BUDGET_METHODS = ("bsca", "bsgd", "our-bsca", "our-bsgd")
@@ -124,14 +123,11 @@ def vectors_and_error(row: dict[str, Any] | None) -> str:
 
 
 def agreement(found: Found) -> str:
-    """Of each figure and table: how many checks of what its paper says agree."""
-    rows = [
-        (paper, row["figure or table"], str(row["agree"]), str(row["do not agree"]))
-        for paper, items in PAPERS.items()
-        for row in overview(items(found))
-    ]
+    """Of each figure and table: what came of what its paper says, at which size, and how many checks agree."""
+    keys = "paper", "figure or table", "outcome", "size here / there", "checks that agree"
+    rows = [[row[key] for key in keys] for row in claims(found)]
     cells = [cell for kind in KINDS for cell in found.of(kind)]
-    return markdown(("paper", "figure or table", "checks that agree", "that do not"), rows, cells, found)
+    return markdown(keys, rows, cells, found)
 
 
 def as_measured(kind: str, title: str, of: str | None = None) -> Callable[[Found], str]:

@@ -250,6 +250,8 @@ def test_bsca_accuracies_of_the_exact_machine_and_sizes(tmp_path):
     )
     assert verdict.sizes == "whole"
     assert bsca.sizes_of({"susy": 10_000}) == "susy 10,000 / 4,500,000"
+    both = {"susy": 10_000, "adult": 32_561}
+    assert bsca.sizes_of(both) == "susy 10,000 / 4,500,000; the others whole"
     assert bsca.sizes_of_curves({("board", "bsca", 500): curve([5.0] * 6)}) == ""
 
 
