@@ -43,11 +43,13 @@ def row(line: dict[str, Any]) -> tuple[str, ...]:
 def size(records: list[dict[str, Any]], kind: str, lines: list[dict[str, Any]], found: Found) -> str:
     """How many rows trained, how many splits there were, and whether the run came to its end."""
     own = [record for record in records if record["kind"] == kind]
-    splits = len({record["split"] for record in own})
+    of_set = {record["set"]: 1 + max(r["split"] for r in own if r["set"] == record["set"]) for record in own}
+    splits, fewer = max(of_set.values()), [name for name, n in of_set.items() if n < max(of_set.values())]
+    those = f" (fewer of {', '.join(fewer)})" if fewer else ""
     ended = ", ".join(found.cells[cell]["status"] for cell in found.of("board"))
     of_all = f"{lines[0]['sets']} of {len({record['set'] for record in own})} sets begun have all methods"
     return (
-        f"At most {max(record['max_rows'] for record in own):,} rows train, {splits} split{'s' * (splits > 1)}; "
+        f"At most {max(record['max_rows'] for record in own):,} rows train, {splits} split{'s' * (splits > 1)}{those}; "
         f"{of_all} (the run: {ended}). Intervals are of sets drawn anew."
     )
 

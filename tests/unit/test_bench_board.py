@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import signal
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,24 @@ def test_ours_saves_its_own_file_and_a_failure_has_a_line(own_sets, tmp_path, mo
     assert (first["failed"], last["failed"]) == (0, 1)
 
 
+def test_a_method_fails_where_it_takes_too_long(own_sets, tmp_path, monkeypatch):
+    def slow(classes, X):
+        signal.raise_signal(signal.SIGALRM)  # the time is over
+
+    monkeypatch.setitem(methods.METHODS, "linear", methods.Method("scikit-learn", slow))
+    first, second = board(tmp_path, "--splits", "1", "--kinds", "numbers", "--limit", "20")["records"]
+    assert (first["failed"], first["limit"]) == ("took over 20 s", 20.0)
+    assert "failed" not in second
+
+
+def test_a_set_on_which_a_fit_takes_ten_minutes_has_one_split():
+    quick, slow = {"set": "a", "split": 0, "seconds": 2.0}, {"set": "b", "split": 0, "seconds": 601.0}
+    failed = {"set": "c", "split": 0, "failed": "took over 3600 s", "limit": 3600.0}
+    refused = {"set": "d", "split": 0, "failed": "ValueError: no such thing"}
+    found = [quick, slow, failed, refused]
+    assert [name for name in "abcd" if command.has_one_split(found, name)] == ["b", "c"]
+
+
 def test_bytes_are_those_of_our_file():
     class Model:
         def save(self, path):
@@ -202,3 +221,7 @@ def test_tables_of_the_docs_have_whole_sets_and_say_how_the_run_ended(tmp_path):
     assert "| **slimsvm** | 1.50 | 0.866 | – |" in text
     assert "| CatBoost | 1.50 | 1.000 | 50 % (0 to 100) |" in text
     assert "At most 100 rows train, 1 split; 2 of 3 sets begun have all methods (the run: time limit)." in text
+    again = [record | {"split": 1} for record in found if record["set"] == "classes 0"]
+    (cell / "board.json").write_text(json.dumps({"records": [*found, *again]}))
+    text = BOARD_TABLES["board-classes"](Found(tmp_path))
+    assert "2 splits (fewer of classes 1, cut short); 2 of 3 sets begun" in text
