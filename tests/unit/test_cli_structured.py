@@ -171,7 +171,7 @@ def test_columns_of_any_blanks_and_compressed(tmp_path):
     [
         (b"a b\n\nc\n", "words, line 3: found 1 columns, the first line has 2"),
         (b"a\nb\n", "words, line 1: found the one column 'a'; a word and a label are needed"),
-        (b"\xff\xfe a\n", "words: not UTF-8 text"),
+        (b"\xff a\n", "words: not UTF-8 text"),
         (b"\n \n", "the file is empty"),
     ],
 )

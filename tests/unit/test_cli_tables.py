@@ -11,6 +11,7 @@ import pytest
 import slimsvm
 from slimsvm.cli import build_parser, main
 from slimsvm.cli.tables import is_table, labels_of, read_csv
+from slimsvm.datasets.csv_tables import Asked, parse_csv
 
 
 def run(capsys, *argv):
@@ -218,6 +219,7 @@ def written(tmp_path, names=HEAD, rows=ROWS, separator=",", name="data.csv", sta
     "form",
     [
         {"encoding": "utf-8-sig"},
+        {"encoding": "utf-16", "separator": "\t"},
         {"separator": ";", "rows": [[row[0].replace(".", ","), *row[1:]] for row in ROWS]},
         {"separator": "\t"},
         {"start": "sep=;\n", "separator": ";"},
@@ -260,7 +262,7 @@ def test_awkward_columns_are_taken_for_what_they_are(capsys, tmp_path, names, ro
     [
         ({"names": ["size", "size", "label"]}, "found more than once: 'size'"),
         ({"rows": [*ROWS, ["1", "u", ""]]}, "row 42: the label 'label' is missing"),
-        ({"encoding": "utf-16"}, "is no CSV file in UTF-8"),
+        ({"encoding": "cp1252", "start": "é"}, "is no CSV file in UTF-8 or UTF-16"),
         ({"rows": [*ROWS, ["1", "u"]]}, "row 42: found 2 values, the first line has 3 names"),
         ({"rows": [[*row[:2], "yes"] for row in ROWS]}, "at least two classes"),
     ],
@@ -268,6 +270,13 @@ def test_awkward_columns_are_taken_for_what_they_are(capsys, tmp_path, names, ro
 def test_awkward_files_are_refused_by_name(capsys, tmp_path, form, message):
     code, _, err = run(capsys, "train", written(tmp_path, **form), tmp_path / "m.slim", "--task", "table", "--quiet")
     assert (code, message in err) == (1, True), err
+
+
+def test_commas_in_quoted_names_separate_nothing(tmp_path):
+    names = ['"weight, kg"', '"height, cm, in socks"', "label"]
+    path = written(tmp_path, names, ROWS, separator=";")
+    assert list(read_csv(str(path))) == ["weight, kg", "height, cm, in socks", "label"]
+    assert parse_csv(b'"a, b";"c, d";y\n1;2;0\n3;4;1\n', "rows.csv", Asked()).names == ["a, b", "c, d"]
 
 
 def test_a_file_cut_short_is_refused(capsys, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import io
 import os
 import re
 import warnings
@@ -20,6 +21,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from slimsvm.cli.data import Part
 from slimsvm.cli.model_file import check_model_path, check_outputs
 from slimsvm.cli.output import CommandError, print_json, say, size
+from slimsvm.datasets.csv_tables import delimiter_of
+from slimsvm.datasets.files import encoding_of
 from slimsvm.deploy.steps import Encoding
 from slimsvm.estimators.tables import TableClassifier, TableRegressor
 from slimsvm.tables import table_of
@@ -180,11 +183,11 @@ def print_table_model(estimator: Any, args: argparse.Namespace) -> int:
 def csv_rows(path: str, most_lines: int | None = None) -> list[list[str]]:
     """Return the rows of a CSV file, only its first lines on request; separated by commas, semicolons or tabs."""
     opened: Any = gzip.open if path.lower().endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        lines = list(islice(file, most_lines))
+    with opened(path, "rb") as file, io.TextIOWrapper(file, encoding_of(file.peek(2)), newline="") as text:
+        lines = list(islice(text, most_lines))
     if lines and (said := re.fullmatch(r"sep=([,;\t])\r?\n", lines[0])):  # as Excel writes
         return [row for row in csv.reader(lines[1:], delimiter=said[1]) if row]
-    return [row for row in csv.reader(lines, delimiter=max(",;\t", key=lines[0].count)) if row] if lines else []
+    return [row for row in csv.reader(lines, delimiter=delimiter_of(lines[0])) if row] if lines else []
 
 
 def usual_labels(names: Iterable[str]) -> list[str]:
@@ -199,7 +202,7 @@ def read_csv(path: str) -> Columns:
     except OSError as error:
         raise CommandError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (UnicodeDecodeError, EOFError, zlib.error, csv.Error) as error:
-        raise CommandError(f"{path}: is no CSV file in UTF-8, or one compressed by gzip: {error}") from error
+        raise CommandError(f"{path}: is no CSV file in UTF-8 or UTF-16, or one compressed by gzip: {error}") from error
     if len(rows) < 2:
         raise CommandError(f"{path}: holds no rows below a line with the names of the columns")
     names = [name.strip() for name in rows[0]]

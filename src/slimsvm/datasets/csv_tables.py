@@ -89,14 +89,20 @@ def _decoded(content: bytes, name: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{name}, line {line}: found the byte {content[error.start]:#04x}, not UTF-8 text") from None
+        found = f"{name}, line {line}: found the byte {content[error.start]:#04x}, not UTF-8 text"
+        raise DataError(f"{found}: save the file as CSV in UTF-8") from None
 
 
 def _rows_of(text: str, name: str) -> tuple[Any, Iterator[list[str]]]:
     """Return a csv.reader, and its rows without blank lines."""
     first = text.lstrip("\r\n").partition("\n")[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(first), strict=True)
     return reader, _filled_rows(reader, name)
+
+
+def delimiter_of(line: str) -> str:
+    """The comma, semicolon or tab that separates the fields of a line: the most frequent one outside of quotes."""
+    return max(",;\t", key=re.sub(r'"[^"]*"', "", line).count)
 
 
 def _filled_rows(reader: Any, name: str) -> Iterator[list[str]]:

@@ -5,6 +5,7 @@ file.
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import lzma
 import math
@@ -73,12 +74,27 @@ def read_content(path: str | os.PathLike) -> bytes:
                 content = decompress(content)
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise DataError(f"{name}: the {kind} data are damaged or cut short: {error}") from None
-    content = content.removeprefix(b"\xef\xbb\xbf")
+    content = in_utf_8(content, name)
     if not content.strip():
         raise DataError(f"{name}: the file is empty")
     if b"\x00" in content:
         raise DataError(f"{name}: found a zero byte, which no text file has; accepted are LIBSVM text, CSV and .npz")
     return content
+
+
+def encoding_of(start: bytes) -> str:
+    """The encoding of a text that begins so: UTF-16 if it says so, as Excel's "Unicode text" does, else UTF-8."""
+    return "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+
+
+def in_utf_8(content: bytes, name: str) -> bytes:
+    """A text without byte order mark in UTF-8, whose characters are not looked at if it was in UTF-8 before."""
+    if encoding_of(content) == "utf-8-sig":
+        return content.removeprefix(codecs.BOM_UTF8)
+    try:
+        return content.decode("utf-16").encode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: begins as UTF-16 text, but is none: {error.reason}") from None
 
 
 def open_content(path: str | os.PathLike) -> IO[bytes]:
