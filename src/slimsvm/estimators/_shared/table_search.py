@@ -382,6 +382,9 @@ def machines_of(found: Found, rows: Rows) -> list[Machine]:
                 model, is_whole = trained(recipe, rows)
         if machines and not is_whole:
             break
+        if not is_whole and len(rows.y) <= MOST_SEARCHED:  # as long as a fold's took: there must be one
+            with no_limit():
+                model, _ = trained(recipe, rows)
         if calibration is None:  # no row was held out
             with no_limit():
                 calibration = rows.goal.calibrate(model.scores(rows.features, rows.n_jobs), rows.y, rows.weights)
