@@ -1,4 +1,4 @@
-"""Tables as JSON and as C headers: encoders and machines without Python."""
+"""Tables as JSON, C headers and ES modules: encoders and models without Python."""
 
 import json
 import math
@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import slimsvm
+from node_for_tests import NODE
 from slimsvm import TableClassifier, TableRegressor
 from slimsvm.cli import main
 from slimsvm.estimators._shared.table_additive import additive_models
@@ -133,6 +134,43 @@ def test_a_c_header_encodes_and_predicts(target, model, mean, preset, dtype, tmp
         assert (model.classes_[found[:, 0].astype(int)] == predictor.predict(NEW)).all()
 
 
+IN_NODE = """
+import { readFileSync } from "node:fs";
+const { default: table } = await import("./model.mjs");
+const rows = JSON.parse(readFileSync("rows.json"));
+for (const row of rows) row.sold = row.sold === null ? null : new Date(row.sold);
+const probabilities = table.labels.length ? table.probabilities(rows) : null;
+const inOrder = table.predict(rows.map((row) => table.columns.map((name) => row[name])));
+const caught = (call) => { try { call(); return ""; } catch (error) { return error.message; } };
+const lacks = caught(() => table.predict([{}])), text = caught(() => table.predict([{ ...rows[0], price: "dear" }]));
+console.log(JSON.stringify({ predicted: table.predict(rows), inOrder, probabilities, lacks, text }));
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="no Node")
+@pytest.mark.parametrize("preset", ["small", "accurate"])
+def test_a_module_encodes_and_predicts(target, model, mean, preset, tmp_path):
+    model = model if preset == "small" else mean
+    slimsvm.export(model, tmp_path / "model.mjs", to="wasm")
+    given = NEW.assign(price=NEW["price"].str.replace(",", "").astype(float))
+    given["sold"] = given["sold"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+    (tmp_path / "rows.json").write_text(given.to_json(orient="records"))
+    (tmp_path / "main.mjs").write_text(IN_NODE)
+    done = subprocess.run([NODE, "main.mjs"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    model.save(tmp_path / "model.slim")
+    predictor = slimsvm.load_predictor(tmp_path / "model.slim")
+    assert found["inOrder"] == found["predicted"]
+    assert found["lacks"] == "column 'size' is missing"
+    assert found["text"] == "column 'price' has dear, where a number belongs"
+    if target == "numbers":
+        np.testing.assert_allclose(found["predicted"], predictor.predict(NEW), rtol=1e-5)
+    else:
+        np.testing.assert_allclose(found["probabilities"], predictor.predict_proba(NEW), atol=1e-5)
+        assert found["predicted"] == predictor.predict(NEW).tolist()
+
+
 def test_json_has_encoders_and_machines(model, tmp_path, capsys):
     slimsvm.export(model, tmp_path / "model.json", to="json")
     found = json.loads((tmp_path / "model.json").read_text())
@@ -154,8 +192,8 @@ def test_json_has_encoders_and_machines(model, tmp_path, capsys):
 
 
 def test_what_has_no_place_for_it_refuses_by_name(model, tmp_path):
-    with pytest.raises(ValueError, match="'wasm' has no place"):
-        slimsvm.export(model, tmp_path / "x", to="wasm")
+    with pytest.raises(ValueError, match="exported to 'c', 'onnx', 'wasm', 'json'; found 'pdf'"):
+        model.export(tmp_path / "x", "pdf")
     with pytest.raises(ValueError, match="float32 or float64"):
         slimsvm.export(model, tmp_path / "x.h", to="c", dtype="int16")
     with pytest.raises(ValueError, match="no sets or intervals"):

@@ -49,14 +49,14 @@ def writer_of(target: str) -> Callable[..., str]:
 OF_TABLES = {
     "c": "c_table:write_table_c",
     "onnx": "onnx_table:write_table_onnx",
+    "wasm": "wasm_table:write_table_wasm",
     "json": "table_json:write_table_json",
 }
 
 
 def table_writer_of(target: str) -> Callable[..., str]:
-    """The same for a model of a table; a ValueError if the form has no place for its encoders."""
+    """The same for a model of a table; a ValueError if there is no such form."""
     if target not in OF_TABLES:
-        known = ", ".join(map(repr, OF_TABLES))
-        raise ValueError(f"a table's columns have encoders, which {target!r} has no place for; there are {known}")
+        raise ValueError(f"a table is exported to {', '.join(map(repr, OF_TABLES))}; found {target!r}")
     module, _, function = OF_TABLES[target].partition(":")
     return getattr(import_module(f"slimsvm.deploy.{module}"), function)

@@ -163,16 +163,17 @@ class TableEstimator(BaseEstimator):
         Parameters
         ----------
         path : str or path-like
-        to : {"json", "onnx", "c"}
+        to : {"json", "onnx", "c", "wasm"}
             "json": encoders and models. "onnx": a graph with an input for each column. "c": a C99 header of both;
-            ``NAME_encode`` computes the features for ``NAME_predict`` from a row's columns.
+            ``NAME_encode`` computes the features for ``NAME_predict`` from a row's columns. "wasm": an ES module whose
+            rows are objects.
         **options
             ``dtype`` of a graph; ``name`` and ``dtype`` of a C header.
 
         Raises
         ------
         ValueError
-            The form cannot hold the encoders.
+            There is no such form, or it cannot hold a column's name or a label.
         """
         check_is_fitted(self)
         table_writer_of(to)(table_model(*table_parts(self)), path, **options)
