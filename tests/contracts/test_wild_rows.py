@@ -199,3 +199,40 @@ def test_cuts_end_where_rounding_moves_the_bound_up_and_down(name, largest):
     assert fitted.status_ in ("converged", "gap above tolerance")
     assert fitted.status_ == "converged" or said
     assert fitted.lower_bound_ is None or fitted.lower_bound_ <= fitted.objective_
+
+
+def ranks_of(t):
+    return np.digitize(t, [-0.4, 0.4])
+
+
+DEAR = {
+    "classes at once": (SVC(multi_class="crammer-singer", gamma=0.1, C=3.0), ranks_of, 7),
+    "ordered": (OrdinalSVC(gamma=0.1), ranks_of, 0),
+    "ordered, heavier": (OrdinalSVC(gamma=0.1), ranks_of, 5),
+    "cuts": (SVC(solver="exact-cuts", gamma=0.1, C=10.0), lambda t: t > 0, 1),
+    "sampled cuts": (
+        SVC(kernel="linear", solver="violated-cuts", multi_class="ovr", precision="float32", random_state=0),
+        ranks_of,
+        1,
+    ),
+    "pairs": (SVC(gamma=0.3, precision="float32", multi_class="ovo"), ranks_of, 6),
+}
+
+
+@pytest.mark.parametrize("name", sorted(DEAR))
+def test_the_objective_is_the_model_s_own_where_scores_are_sums_of_large_numbers(name):
+    estimator, target, seed = DEAR[name]
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2))
+    y = target(X[:, 0] + 0.5 * rng.normal(size=60))
+    weights = np.ones(60)
+    weights[rng.choice(60, 5, replace=False)] = 10.0 ** rng.uniform(6, 12, 5)
+    model, said = fit(estimator.set_params(max_iter=2000), X, y, sample_weight=weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        own = model.certificate(X, y, sample_weight=weights, max_seconds=0.1).objective
+    assert model.objective_ == pytest.approx(own, rel=1e-3)
+    assert model.lower_bound_ is None or model.lower_bound_ <= own
+    if model.lower_bound_ is not None and own - model.lower_bound_ > 0.0101 * own:
+        assert model.status_ != "converged"
+        assert said

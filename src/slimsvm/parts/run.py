@@ -132,6 +132,10 @@ class Run(ABC):
         Whether the run has warned of a gap wider than its tolerance.
     between : callable or None
         Is called within long steps, between parts of them.
+    has_parts : bool
+        Whether the fit is put together from fits, which have been checked each.
+    largest_sum : float
+        The largest Σ |coefficients| of scores on the way that those at the end were made of; 0: the model's own.
     """
 
     problem: Problem
@@ -143,6 +147,8 @@ class Run(ABC):
     can_go_on: bool = False
     has_said_of_gap: bool = False
     between: Callable[[], Any] | None = None
+    has_parts: bool = False
+    largest_sum: float = 0.0
 
     @abstractmethod
     def step(self) -> dict[str, Any]:
@@ -300,38 +306,46 @@ def with_safe_bound(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:
     ``may_go_on``: whether a fit whose kernel values are too coarse goes on with others. Kernel evaluations are those of
     the report.
     """
-    if fit.lower_bound is None:
-        return fit
     problem, before, value = run.problem, run.kernel_rows.counter.n, fit.lower_bound
-    size = max(abs(fit.objective), NOTHING * problem.C1 * problem.loss_unit)
-    is_cut_short = fit.status.is_cut
-    fit.lower_bound, change = sure_bound(run, value, is_cut_short=is_cut_short)
-    may_be_coarse = run.kernel_rows.dtype == np.float32
-    is_of_parts = problem.task.has_columns or bool(problem.task.class_pairs())
-    may_be_summed = may_be_coarse and not is_cut_short and not is_of_parts
-    objective = None
-    if may_be_summed and (change > 0.01 * TOO_COARSE * size or rounds_losses(problem, fit.model, TOO_COARSE * size)):
-        objective = float64_objective(problem, fit.model)
-        run.kernel_rows.counter.add(problem.rows.n_rows * fit.model.n_basis)
+    size, change = max(abs(fit.objective), NOTHING * problem.C1 * problem.loss_unit), 0.0
+    if value is not None:
+        fit.lower_bound, change = sure_bound(run, value, is_cut_short=fit.status.is_cut)
+    objective = summed_again(fit, run, change, size)
+    if objective is not None:
         change = max(change, abs(objective - fit.objective))
-    fit.is_too_coarse = may_be_coarse and change > TOO_COARSE * size
+    fit.is_too_coarse = value is not None and run.kernel_rows.dtype == np.float32 and change > TOO_COARSE * size
     if not (fit.is_too_coarse and may_go_on and fit.status is Status.CONVERGED):
         if objective is not None:
             fit.objective = objective
-        fit.lower_bound = min(fit.lower_bound, fit.objective)
-        is_said = warn_of_rounding(run.kernel_rows, value, fit.lower_bound, size)
-        fit.status = status_of_gap(fit, run, is_said)
+        if value is not None and fit.lower_bound is not None:
+            fit.lower_bound = min(fit.lower_bound, fit.objective)
+            is_said = warn_of_rounding(run.kernel_rows, value, fit.lower_bound, size)
+            fit.status = status_of_gap(fit, run, is_said)
     if n_evals := run.kernel_rows.counter.n - before:
         fit.counters["report_kernel_evals"] = fit.counters.get("report_kernel_evals", 0) + n_evals
     return fit
 
 
-def rounds_losses(problem: Problem, model: KernelExpansion, much: float) -> bool:
-    """Return whether float32 rounding of one score can change the objective by ``much``, by the largest weight."""
-    error = float(np.finfo(np.float32).eps) * max(
-        problem.units[0], float(np.abs(model.coef).sum(axis=0).max(initial=0.0))
-    )
-    return problem.C * float(problem.examples.weights.max(initial=0.0)) * error > much
+def summed_again(fit: Fit, run: Run, change: float, size: float) -> float | None:
+    """Return the objective in float64 if it is in doubt, otherwise None; ``change``: of the bound."""
+    problem, is_coarse = run.problem, run.kernel_rows.dtype == np.float32
+    can_be_known = fit.lower_bound is not None or run.largest_sum > 0
+    if run.has_parts or fit.status.is_cut or not can_be_known or not np.isfinite(fit.objective):
+        return None
+    much = TOO_COARSE * (size if is_coarse else abs(fit.objective))
+    if not (is_coarse and change > 0.01 * much) and not rounds_losses(run, fit.model, much):
+        return None
+    run.kernel_rows.counter.add(problem.rows.n_rows * fit.model.n_basis)
+    return float64_objective(problem, fit.model)
+
+
+def rounds_losses(run: Run, model: KernelExpansion, much: float) -> bool:
+    """Return whether rounding of one score can change the objective by ``much``, by the largest weight."""
+    problem = run.problem
+    terms = max(run.largest_sum, float(np.abs(model.coef).sum(axis=0).max(initial=0.0)))
+    score = max(problem.units[0], terms * (problem.kernel.largest(problem.rows) or 1.0))
+    largest = problem.C * float(problem.examples.weights.max(initial=0.0))
+    return largest * float(np.finfo(run.kernel_rows.dtype).eps) * score > much
 
 
 def status_of_gap(fit: Fit, run: Run, is_said: bool) -> Status:

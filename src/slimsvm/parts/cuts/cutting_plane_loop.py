@@ -124,6 +124,7 @@ class CuttingPlaneRun(Run):
         if oracle.needs_all_scores:
             self.at_zero = problem.C1 * reference_loss(self.task, self.point, self.examples)[1]
         self.lower_bound = 0.0 if oracle.exact else None
+        self.largest_sum = problem.C1  # cuts have coefficients of 1 in all, and multipliers of C₁
         self.qp_seconds, self.n_merged, self.converged = 0.0, 0, False
         self.progress = np.full(2, np.inf), 0
         self.record = np.full(2, -np.inf), 0

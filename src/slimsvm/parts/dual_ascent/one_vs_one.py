@@ -107,6 +107,7 @@ class OneVsOneRun(Run):
     """
 
     doing = "exact SVM, pairs of classes"
+    has_parts = True
     what = "pairs of classes"
 
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):

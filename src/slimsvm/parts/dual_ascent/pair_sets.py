@@ -337,6 +337,8 @@ def most_rows(problem: Problem) -> int:
 class SharedKernelRun(OneVsOneRun):
     """The run that fits together as many pairs as share a kernel matrix; each of them is one working set."""
 
+    has_parts = False  # no pair's objective has been checked
+
     def __init__(self, problem: Problem, solver: Solver, state: PairStates | None):
         super().__init__(problem, solver, state)
         labels = problem.examples.labels
