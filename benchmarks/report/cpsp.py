@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report.found import Found, Rows
-from benchmarks.report.verdicts import MARKS, SECONDS, Check, Verdict, number, timed, told_of_runs
+from benchmarks.report.verdicts import MARKS, SECONDS, Check, Verdict, number, of_sets, timed, told_of_runs
 
 KIND = "subspace"
 # All methods with the C and γ of the exact SVM; incomplete Cholesky and the paper's CPSP(tr), with their own; the
@@ -182,11 +182,12 @@ def margin(one: Mean, other: Mean) -> float:
 
 def sizes_of(records: Rows) -> str:
     """The largest training set of each of the paper's sets, here and there."""
-    return "; ".join(
+    told = [
         f"{data} {max(record['n_train'] for record in own):,} / ≤ {rows:,}"
         for data, rows in ROWS.items()
         if (own := [record for record in records if record["data"] == data])
-    )
+    ]
+    return of_sets("; ".join(told), len(told), len(ROWS))
 
 
 def named(records: Rows) -> dict[str, str]:

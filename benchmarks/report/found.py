@@ -219,7 +219,9 @@ class Found:
             "status": cell["status"],
             "begun": cell["begun"][:16].replace("T", " "),
             "minutes": round(cell.get("seconds", 0.0) / 60, 1),
-            "machine": machine_of(cell["machine"]),
+            "machine": "; ".join(
+                dict.fromkeys(machine_of(fit.get("machine") or cell["machine"]) for fit in fits or [cell])
+            ),
             "load": told_of_loads(loads),
             "commit": ", ".join(commit or "not recorded" for commit in commits),
             "options": self._told_of_options(name),

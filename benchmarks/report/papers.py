@@ -38,7 +38,7 @@ def claims(found: Found) -> Rows:
             "claim": text.claim,
             "their number": text.theirs or "–",
             "ours": text.ours or "–",
-            "size here / there": text.sizes or "–",
+            "size here / there": text.sizes if text.sizes and text.of_paper else "–",
             "outcome": text.outcome,
             "checks that agree": f"{sum(check.holds for check in text.of_paper)} of {len(text.of_paper)}",
             "why": first_sentence(text.why) if text.outcome in ("in part", "not reproduced") else "",

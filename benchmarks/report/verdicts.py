@@ -115,6 +115,11 @@ def said(rows: Iterable[Any], text: str) -> str:
     return text if list(rows) else NOTHING
 
 
+def of_sets(sizes: str, n_sets: int, of_paper: int) -> str:
+    """Sizes, after how many of the paper's sets there are, where some lack."""
+    return sizes if n_sets in (0, of_paper) else f"{n_sets} of {of_paper} sets: {sizes}"
+
+
 def timed(records: Rows) -> Rows:
     """Records with the seconds of the processor, which other work does not lengthen, where these are known.
 

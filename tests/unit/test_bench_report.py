@@ -269,7 +269,7 @@ def is_solver(value):
 def test_records_say_what_has_changed_since_each_of_their_commits(tmp_path, monkeypatch):
     folder = tmp_path / "cells" / "budget-adult"
     folder.mkdir(parents=True)
-    fits = [{"commit": "a", "load": 0.5}, {"commit": "b", "load": 2.25}]
+    fits = [{"commit": "a", "load": 0.5}, {"commit": "b", "load": 2.25, "machine": {"processor": "other"}}]
     done = {"cell": "budget adult", "status": "done", "begun": "2026-01-01", "machine": FACTS, "load": 0.1}
     (folder / "done.json").write_text(json.dumps(done | {"argv": ["budget", "--sets", "adult"]}))
     (folder / "budget.json").write_text(json.dumps({"records": fits}))
@@ -277,7 +277,7 @@ def test_records_say_what_has_changed_since_each_of_their_commits(tmp_path, monk
     monkeypatch.setattr(found_of_cells, "changed_since", lambda commit, kind: changes[commit])
     (row,) = Found(tmp_path).records("budget")
     assert (row["commit"], row["changed since"], row["options"]) == ("a, b", "core/budget, core/rows", "as now")
-    assert (row["load"], row["machine"]) == ("0.1 to 2.2", "one, 2 cores")
+    assert (row["load"], row["machine"]) == ("0.1 to 2.2", "one, 2 cores; other, 1 core")
 
 
 def test_what_changed_is_asked_of_git():

@@ -104,8 +104,8 @@ def test_the_headline_of_sampled_cuts():
     }  # fmt: skip
     flat = {**growth, "at fixed": "C₁", "kernel evaluations ~ n^": "0.02 ± 0.02"}
     agrees, differs = parts_of(sampled_cuts.headline(libsvm + uniform, [growth, flat]))
-    assert sampled_cuts.with_libsvm(libsvm + uniform) == "checkerboard 1,000,000 (LIBSVM 200,000) / 1,000,000"
-    assert sampled_cuts.with_libsvm(uniform) == "checkerboard 1,000,000 (no LIBSVM) / 1,000,000"
+    assert sampled_cuts.with_libsvm(libsvm + uniform, 1) == "checkerboard 1,000,000 (LIBSVM 200,000) / 1,000,000"
+    assert sampled_cuts.with_libsvm(uniform, 2) == "1 of 2 sets: checkerboard 1,000,000 (no LIBSVM) / 1,000,000"
     lines = [{**fit, "iterations": k} for k, r in ((200, 10_000), (900, 10**6)) for fit in (
         board(method, r, 1.0) for method in sampled_cuts.UNIFORMS)]  # fmt: skip
     told = ": iterations grow 4.5 and 4.5 times from 10,000 to 1,000,000 rows"
@@ -180,8 +180,12 @@ def test_lines_of_the_papers_table_that_were_not_measured_are_lines():
     verdict = sampled_cuts.table_1(records)
     assert verdict.checks[0].told.endswith("(22,697 rows, there 22,697; 1 run, there 3)")
     assert "adult Cholesky(10000)" in verdict.more
-    assert verdict.sizes == "whole"
+    assert verdict.sizes == "1 of 3 sets: whole"
     assert verdict.ours.endswith("uniform cuts (r = 1,000): adult 7.51, – % (22,697 rows)")
+    untimed = [*records, {**records[0], "seconds": None, "train_error": 0.0753}]
+    (line, *_) = sampled_cuts.beside_papers(untimed)
+    assert (line["seconds here / there"], line["runs"]) == ("37 / 11,630", 2)
+    assert line["train error (%) here / there"].startswith("7.52 / 7.52")
 
 
 def test_bounds_are_told_beside_the_measurements():
@@ -248,10 +252,11 @@ def test_bsca_accuracies_of_the_exact_machine_and_sizes(tmp_path):
         "adult: 85.00 %, paper 84.82 % (two standard errors 0.71).",
         "ijcnn1: 98.00 %, paper 98.77 % (two standard errors 0.28).",
     )
-    assert verdict.sizes == "whole"
-    assert bsca.sizes_of({"susy": 10_000}) == "susy 10,000 / 4,500,000"
+    assert verdict.sizes == "2 of 5 sets: whole"  # so it is no more than "reproduced smaller"
+    assert bsca.sizes_of({"susy": 10_000}) == "1 of 5 sets: susy 10,000 / 4,500,000"
+    assert bsca.sizes_of({data: n for data, (n, _) in bsca.PAPERS_TABLE_1.items()}) == "whole"
     both = {"susy": 10_000, "adult": 32_561}
-    assert bsca.sizes_of(both) == "susy 10,000 / 4,500,000; the others whole"
+    assert bsca.sizes_of(both) == "2 of 5 sets: susy 10,000 / 4,500,000; the others whole"
     assert bsca.sizes_of_curves({("board", "bsca", 500): curve([5.0] * 6)}) == ""
 
 
@@ -283,7 +288,7 @@ def test_bsca_merges_small_budgets_and_runs_without_a_budget():
     curves = {("adult", "bsca", 200): curve([5.0] * 6)}
     named = f"adult (10,000 of 32,561 rows){told.removeprefix('adult')}"
     assert parts_of(bsca.merges(rows, rows, curves))[0] == named
-    assert bsca.merges(rows, rows, curves).sizes == "adult 10,000 / 32,561"
+    assert bsca.merges(rows, rows, curves).sizes == "1 of 5 sets: adult 10,000 / 32,561"
     whole = {("adult", "bsca", 200): curve([5.0] * 6, n=32_561)}
     assert parts_of(bsca.merges(rows, rows, whole))[0] == told
     assert "lemma 0.01" in parts_of(bsca.merges(rows, [{**rows[0], "limit": 0.01}, rows[1]], whole))[1]
@@ -319,6 +324,9 @@ def test_bsca_after_many_epochs_and_after_few():
         "",
     )
     assert "After few (budget), 0 of 3 checks agree." in str(later)
+    slow = curve([5.0] * 6, seconds=np.arange(2.0, 13.0, 2.0))
+    assert bsca.why_not_sooner(two(slow, curve([5.0] * 6))).startswith("An epoch of BSCA takes 2.0 to 2.0 times one of")
+    assert bsca.why_not_sooner({}) == ""
     assert bsca.told_later(bsca.times({}, []), bsca.times(noisy, few)) == bsca.times(noisy, few)
     assert "Not measured in this run." in str(bsca.told_later(bsca.times({}, []), bsca.times({}, [])))
     board = [{"data": "board", "B": 500, bsca.SOON: 0.4}]
@@ -482,6 +490,7 @@ def test_cross_training_table_beside_the_papers():
     ]  # fmt: skip
     assert [check.holds for check in verdict.checks if check.ours] == [False, True]
     assert "Lacking: waveform, splice" in verdict.more
+    assert verdict.sizes.startswith("1 of 8 sets: rows as in the paper")
     assert "cross-training splice (failed)" in verdict.more
     last = cross_training.with_papers(records)[-1]
     assert (last["vectors"], last["error %"]) == (51, 11.8)
@@ -534,7 +543,7 @@ def test_cpsp_is_compared_with_the_exact_machine_and_others_at_its_largest_size(
     }
     ours = lines_of(verdict.checks, ours=True)
     assert ours["adult: CPSP with 1000 vectors 8.00 %, exact SVM 5.00 % (at most 1.20 points apart)"] is False
-    assert verdict.sizes == "adult 32,561 / ≤ 32,561"
+    assert verdict.sizes == "1 of 5 sets: adult 32,561 / ≤ 32,561"
     on_ocr = lines_of(cpsp.table_1(sized(errors, data="OCR0", n_train=20_000)).checks)
     name = "OCR0 (20,000 of 60,000 rows)"
     assert on_ocr[f"{name}: Nyström with 1000 vectors +0.10 ± 0.63 points beside CPSP (paper's), by the paper level"]
