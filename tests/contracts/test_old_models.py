@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fixtures.make_models import CASES, PREDICTIONS, data_of, loaded, meet_chunk, outputs, resume
+from fixtures.make_models import CASES, PREDICTIONS, data_of, learn_chunk, loaded, outputs, resume
 
 CHECKPOINTS = [name for name, case in CASES.items() if case.is_checkpoint]
 CHUNKS = [name for name in CASES if name.startswith("chunks-")]
@@ -46,11 +46,11 @@ def test_an_old_checkpoint_goes_on(name, expected):
     model, then, data = loaded(name), expected[name], data_of(name)
     tolerance = LOOSER.get(name, TOLERANCE)
     assert_near(outputs(resume(model, data), data)[0], then["resumed"], tolerance)
-    assert_near(outputs(meet_chunk(model, data), data)[0], then["chunk"], tolerance)
+    assert_near(outputs(learn_chunk(model, data), data)[0], then["chunk"], tolerance)
 
 
 @pytest.mark.parametrize("name", CHUNKS)
 def test_a_model_of_chunks_holds_no_state(name):
     model, data = loaded(name), data_of(name)
     with pytest.raises(ValueError, match="read from a file: begin with"):
-        meet_chunk(model, data)
+        learn_chunk(model, data)

@@ -50,7 +50,7 @@ OF_TABLES = {
     "c": "c_table:write_table_c",
     "onnx": "onnx_table:write_table_onnx",
     "wasm": "wasm_table:write_table_wasm",
-    "json": "table_json:write_table_json",
+    "json": "json_model:write_table_json",
 }
 
 

@@ -1,17 +1,24 @@
-"""A model as JSON, for those who write a predictor of their own; docs/deploy/json.md is the schema."""
+"""A model, or that of a table with its encoders, as JSON, for those who write a predictor of their own.
+
+docs/deploy/json.md and docs/tables.md are the schemas.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.rows import CsrRows
+from slimsvm.deploy.table_model import TableModel, counted
+from slimsvm.tables.encoders import pack_encoder
 from slimsvm.whole_file import write_whole
 
 FORMAT, VERSION, SCALED_VERSION, ENCODED_VERSION = "slimsvm model", 1, 2, 3
+TABLE_FORMAT, TABLE_VERSION = "slimsvm table", 1
 
 
 def write_json_model(model: PlainModel, path: Any) -> str:
@@ -92,3 +99,33 @@ def _lines(value: Any) -> str:
     if isinstance(value, list) and value and isinstance(value[0], list | dict):
         return "[\n" + ",\n".join(json.dumps(entry, allow_nan=False) for entry in value) + "\n]"
     return json.dumps(value, allow_nan=False)
+
+
+def write_table_json(model: TableModel, path: Any) -> str:
+    """Write encoders and models as JSON; say what was written."""
+    columns = columns_of(model)
+    machines = []
+    for weight, part, lines in model.machines:
+        if isinstance(part, PlainModel):
+            facts = json_parts(replace(part, calibration=lines if len(lines) else None))
+        else:
+            facts = {"kind": "additive", "weights": part.weights.tolist(), "intercept": part.intercept.tolist(),
+                     "calibration": lines.tolist()}  # fmt: skip
+        machines.append({"weight": weight} | facts)
+    classes = None if model.classes is None else model.classes.tolist()
+    parts = {"format": TABLE_FORMAT, "version": TABLE_VERSION, "classes": classes, "mean": model.mean,
+             "spread": model.spread, "are_flags": model.encoding.are_flags.tolist(), "columns": columns,
+             "machines": machines}  # fmt: skip
+    text = json.dumps(parts, allow_nan=False) + "\n"
+    write_whole(path, [text])
+    return f"{path}: JSON, {len(columns)} columns, {counted(machines)}, {len(text):,} bytes"
+
+
+def columns_of(model: TableModel) -> list[dict[str, Any]]:
+    """The encoders of the columns as JSON."""
+    columns = []
+    for encoder in model.encoding.encoders:
+        arrays: dict[str, np.ndarray] = {}
+        facts = pack_encoder(encoder, "own", arrays)
+        columns.append(facts | {name.removeprefix("own_"): values.tolist() for name, values in arrays.items()})
+    return columns

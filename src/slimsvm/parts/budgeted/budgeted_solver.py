@@ -111,7 +111,7 @@ def without_finish(solver: Any, **parameters: Any) -> Any:
     return type(solver)(**solver.get_params(deep=False) | steps_only | parameters)
 
 
-def meet_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
+def learn_chunk(solver: Any, problem: Problem, state: BudgetState | None) -> Fit:
     """Learn the problem's rows in one pass, from the state of the pass or fit before."""
     problem = replace(problem, max_iter=None)
     problem.check_range()
@@ -160,7 +160,7 @@ class OneClassState:
     weights: Array
 
 
-def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | None) -> Fit:
+def learn_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | None) -> Fit:
     """Learn the problem's rows in one pass, or in a whole fit if they are the first chunk."""
     task, rng = problem.task, problem.generator()
     problem, digest = replace(problem, random_state=rng, max_iter=None), digest_of(problem)
@@ -174,7 +174,7 @@ def meet_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | N
         of_chunk = box_problem(problem, rng)
         is_again = comes_again(digest, of_chunk, state.box)
         total = state.total + (0.0 if is_again else problem.examples.total_weight)
-        fit = meet_chunk(solver, replace(of_chunk, C=state.box.C * state.total / total), state.box)
+        fit = learn_chunk(solver, replace(of_chunk, C=state.box.C * state.total / total), state.box)
         box, recent = fit.state, _recent(problem, state, is_again)
         rows, model, scores, evals = (
             recent.bind(),
@@ -345,7 +345,7 @@ class BudgetedSolver(Solver):
             raise ValueError(f"{name} can only be warm-started from a budgeted fit, found {type(state).__name__}")
 
     def partial_solve(self, problem: Problem, state: Any = None) -> Fit:
-        """Learn a chunk of rows in one pass, from ``Fit.state`` of the chunk before (`meet_chunk`).
+        """Learn a chunk of rows in one pass, from ``Fit.state`` of the chunk before (`learn_chunk`).
 
         Parameters
         ----------
@@ -360,10 +360,10 @@ class BudgetedSolver(Solver):
         """
         if problem.task.intercept_nu:
             state = one_class_after_fit(state) if isinstance(state, AfterFit) else state
-            return meet_one_class_chunk(self, problem, state)
+            return learn_one_class_chunk(self, problem, state)
         state = after_fit(state) if isinstance(state, AfterFit) else state
         self.check(problem, False, state)
-        return meet_chunk(self, problem, state)
+        return learn_chunk(self, problem, state)
 
     def after_fit(self, model: KernelExpansion, state: BudgetState) -> AfterFit:
         """Return a state for `partial_solve`, so that chunks go on from a fit.
