@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC as TheirSVC
 
 from cross_training_for_tests import PLAIN, fitted, noisy
-from slimsvm import SVC, CrossTrainedSVC
+from slimsvm import SVC, CrossTrainedSVC, Exact
 from slimsvm.datasets import checkerboard, two_gaussians
 from slimsvm.editing import cross_training
 from slimsvm.editing.cross_training_stages import Settings, best_threshold, split, worthwhile_threshold
@@ -109,6 +109,23 @@ def test_validation_rows_that_do_not_rejoin_only_choose():
     chosen = next(trial for trial in clf.validation_ if trial["C"] == clf.C_)
     assert clf.n_basis_ == chosen["n_basis"]
     assert np.mean(clf.predict(X[validating]) != y[validating]) == pytest.approx(chosen["error"])
+
+
+@pytest.mark.parametrize("rejoin", [False, True])
+def test_what_chose_C_is_not_trained_again(rejoin, monkeypatch):
+    X, y = noisy(900)
+    rows, solve = [], Exact.solve
+
+    def counted(self, problem, *rest, **others):
+        fit = solve(self, problem, *rest, **others)
+        rows.append((problem.rows.n_rows, problem.C, fit.counters["kernel_evals"]))
+        return fit
+
+    monkeypatch.setattr(Exact, "solve", counted)
+    clf = fitted(X, y, gamma=2.0, max_basis=None, first_C=1.0, deviations=0.0, rejoin=rejoin)
+    last = rows[clf.n_subsets :]
+    assert [C for _, C, _ in last] == [trial["C"] for trial in clf.validation_] + [clf.C_] * rejoin
+    assert clf.counters_["kernel_evals"] > sum(evals for _, _, evals in rows)  # and those of scores
 
 
 def test_validation_rows_that_do_not_rejoin_have_no_part_in_the_coefficients():

@@ -313,14 +313,23 @@ class CrossTrainer(Solver):
             part = some_rows(problem, rows, C=C, max_seconds=clock.left())
             return self.svm_solver.solve(replace(part, verbose=verbose), callbacks=callbacks)
 
-        choice, spent = Choice(self.C, 0.0, []), 0
+        choice, spent, fits = Choice(self.C, 0.0, []), 0, dict[float, Fit]()
+        kept = np.intersect1d(edited.kept, edited.split.training)
+
+        def judged(C: float) -> Fit:
+            fits[C] = train_on(kept, C)
+            return fits[C]
+
         if len(edited.split.validating):
-            kept = np.intersect1d(edited.kept, edited.split.training)
-            judges = [(edited.split.validating, lambda C: train_on(kept, C))]
-            choice, _, spent = self._choose(problem, judges, fewest, clock)
-        fit = train_on(edited.kept, choice.C, callbacks, problem.verbose)
+            choice, _, spent = self._choose(problem, [(edited.split.validating, judged)], fewest, clock)
+        fit = fits.get(choice.C)
+        # Without validation rows that rejoin, the last training is the one by which C was chosen.
+        is_last = fit is not None and fit.status is Status.CONVERGED and len(kept) == len(edited.kept)
+        if fit is None or not is_last or callbacks or problem.verbose:
+            fit = train_on(edited.kept, choice.C, callbacks, problem.verbose)
+            spent += fit.counters["kernel_evals"]
         fit.basis_rows = None if fit.basis_rows is None else edited.kept[fit.basis_rows]
-        return _as_chosen(fit, edited, choice), spent + fit.counters["kernel_evals"]
+        return _as_chosen(fit, edited, choice), spent
 
     def _choose(
         self,
