@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from contracts.solver_cases import VARIANTS, WEIGHTS, problem_of
-from slimsvm import BSGD, LASVM, SVC, SVR, CrossTrainedSVC, OneClassSVM
+from slimsvm import BSGD, LASVM, SVC, SVR, CrossTrainedSVC, OneClassSVM, OrdinalSVC
 from slimsvm.kernels import RBF, CallableKernel, Linear, Polynomial, Sigmoid
 from slimsvm.parts.run import Fit, Status, finite
 from slimsvm.rows import as_rows
@@ -134,6 +134,24 @@ def test_a_certificate_too():
     clf = SVC(kernel="linear").fit(X, Y)
     with pytest.raises(ValueError, match=r"features of X .*e\+150"):
         clf.certificate(1e150 * X, Y)
+
+
+MOVING = {
+    "two classes": (SVC(gamma=0.5, max_basis=5, solver="refine", random_state=0), Y),
+    "log odds": (SVC(gamma=0.5, max_basis=5, loss="logistic", random_state=0), Y),
+    "another kernel": (SVC(gamma=0.5, max_basis=5, kernel="matern32", solver="refine", random_state=0), Y),
+    "several labels": (SVC(gamma=0.5, max_basis=5, random_state=0), np.stack([Y, 1 - Y[::-1]], axis=1)),
+    "targets": (SVR(gamma=0.5, max_basis=5, random_state=0), X[:, 0]),
+    "ordered": (OrdinalSVC(gamma=0.5, max_basis=5, random_state=0), np.digitize(X[:, 0], [-0.4, 0.4])),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", sorted(MOVING))
+def test_vectors_that_moved_to_where_there_are_no_numbers_are_an_error(name):
+    estimator, target = MOVING[name]
+    with pytest.raises(ValueError, match=r"basis vectors that are NaN or infinite.*scale X"):
+        estimator.fit(1e160 * X, target)
 
 
 # ---- scores

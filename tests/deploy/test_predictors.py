@@ -105,6 +105,15 @@ def test_rows_far_from_the_origin_keep_their_digits(tmp_path):
     assert_near(slimsvm.load_predictor(tmp_path / "model.slim").decision_function(X), estimator.decision_function(X))
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "rational_quadratic", "laplacian"])
+@pytest.mark.parametrize("scale", [1e100, 1e160, 1e300])
+def test_rows_whose_distances_have_no_square(kernel, scale, tmp_path):
+    X = scale * np.random.default_rng(0).normal(size=(20, 3))
+    estimator = slimsvm.RankSVM(kernel=kernel, gamma=1.0).fit(X, np.arange(20) % 3, groups=np.zeros(20))
+    estimator.save(tmp_path / "model.slim")
+    assert_near(slimsvm.load_predictor(tmp_path / "model.slim").predict(X), estimator.predict(X))
+
+
 def test_sequences_in_every_form():
     predictor, estimator = (load(MODELS / "sequence.slim") for load in (slimsvm.load_predictor, slimsvm.load))
     X = stored_arrays()["queries"]

@@ -103,6 +103,21 @@ def test_float32_keeps_digits_of_rows_far_from_the_origin():
     np.testing.assert_allclose(K.block(K.points_of(X)), naive.kernel_matrix(Additive(0.2), X, X), rtol=0, atol=2e-5)
 
 
+@pytest.mark.parametrize("cell", [1e8, 1e12, 1e15])
+@pytest.mark.parametrize("interaction", [0.0, 1.0])
+@pytest.mark.parametrize("family", ["rbf", "matern32", "rational_quadratic", "laplacian"])
+def test_one_far_cell_costs_others_no_digits(family, interaction, cell):
+    """It pulls the mean of its column away from all other rows."""
+    X, kernel = rows(20), Additive(0.6, family, interaction=interaction)
+    X[3, 1] = cell
+    others = np.arange(20) != 3
+    exact = naive.kernel_matrix(kernel, X[others], X[others])
+    for dtype, room in ((np.float64, 1e-14), (np.float32, 1e-6)):
+        K = KernelRows(kernel, X, dtype=dtype, n_jobs=1)
+        K = K.block(K.points_of(X))[others][:, others]
+        np.testing.assert_allclose(K, exact, rtol=0, atol=room)
+
+
 def test_sparse_rows_are_cut_in_parts(monkeypatch):
     X = sp.random_array((50, 7), density=0.3, rng=np.random.default_rng(0), format="csr")
     whole = Additive(0.2, interaction=0.2).block(X, X)

@@ -30,6 +30,8 @@ Array = np.ndarray
 BLOCK_NUMBERS = 1 << 22
 # Of larger |x|² + |z|², |x − z|² is the sum of squares that it says: the shorter way, by products, loses digits.
 FAR = 1e7
+# Squared distances are cut at this, so that kernels of them are numbers.
+LARGEST = 1e300
 # Arrays of a file: their kinds of types and numbers of axes.
 PARTS = [
     ("coef", "f", 2), ("intercept", "f", 1), ("plain", "f", 1), ("basis", "fiu", 2), ("basis_data", "f", 1),
@@ -240,12 +242,12 @@ Z_OF = {"products": _products, "squares": _squares, "absolute": _magnitudes}
 
 
 def _squared_distances(X: Array, Z: Array) -> Array:
-    """|x_i − z_j|²."""
+    """|x_i − z_j|², at most `LARGEST`."""
     norms = np.sum(X * X, axis=1)[:, None] + np.sum(Z * Z, axis=1)
     squares = np.maximum(norms - 2.0 * (X @ Z.T), 0.0)
     for i in np.flatnonzero((norms > FAR).any(axis=1)):
         squares[i] = np.sum((X[i] - Z) ** 2, axis=1)
-    return squares
+    return np.minimum(squares, LARGEST)
 
 
 def _absolute_distances(X: Array, Z: Array) -> Array:

@@ -6,7 +6,7 @@ Sparse rows and points are made dense here, some at a time, since columns where 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,10 +63,11 @@ class TermPoints:
         n_features = Z.shape[1]
         offsets = kernel.offsets(n_features)
         n_terms = len(offsets) - 1
-        folding, centre = kernel.of_terms(n_terms).folding(n_features), _centre(Z)
+        folding, centre = kernel.of_terms(n_terms).folding(n_features), _centre(Z, np.mean)
         parts = [_folded(folding, centre, part, DOUBLE) for part in _dense_parts(Z)]
         if any(part.size and np.abs(part).max() > FAR for part in parts):
-            dtype = DOUBLE
+            dtype, centre = DOUBLE, _centre(Z, np.median)  # a single far cell pulls a mean away from all others
+            parts = [_folded(folding, centre, part, DOUBLE) for part in _dense_parts(Z)]
         panels = []
         for part in parts:
             n_slots = -(-len(part) // panel_of(dtype)) * panel_of(dtype)
@@ -108,13 +109,13 @@ def _floats(X: Any) -> np.ndarray:
     return np.ascontiguousarray(X, X.dtype if X.dtype in FLOATS else np.float64)
 
 
-def _centre(Z: Any) -> np.ndarray:
-    """Return the mean of dense points. Folded numbers about it are small if the points are near each other."""
+def _centre(Z: Any, middle: Callable[..., Any]) -> np.ndarray:
+    """Return a middle of dense points. Folded numbers about it are small if the points are near each other."""
     if is_sparse(Z) or not len(Z):
         return np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.mean(Z, axis=0, dtype=np.float64)
-    return np.where(np.isfinite(mean), mean, 0.0)
+        found = middle(np.asarray(Z, np.float64), axis=0)
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def _folded(folding: Folding, centre: np.ndarray, part: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -113,7 +113,8 @@ class RoundingErrors:
         X: Any = kernel_rows.rows.take(index, np.float64)
         if self.is_distance:
             X = X.multiply(folding.row_scale) if is_sparse(X) else (X - kernel_rows.centre) * folding.row_scale
-            size = _sums(np.abs(X) if folding.manhattan else X * X if not is_sparse(X) else X.multiply(X))
+            with np.errstate(over="ignore"):
+                size = _sums(np.abs(X) if folding.manhattan else X * X if not is_sparse(X) else X.multiply(X))
             found = np.minimum(size, LARGEST_EXPONENT)
             return found
         squares = _sums(X.multiply(X) if is_sparse(X) else X * X)

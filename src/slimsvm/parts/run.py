@@ -266,15 +266,24 @@ def work_of_scores(rows: Rows, n_basis: int) -> int:
     return n_basis * (rows.n_stored * (SPARSE_WORK if rows.is_sparse else 1) + 8 * rows.n_rows)
 
 
+def is_basis_finite(basis: Any) -> bool:
+    """Return whether vectors that are dense numbers are finite; sparse ones and objects are rows of X."""
+    return not (isinstance(basis, np.ndarray) and basis.dtype.kind == "f") or bool(np.isfinite(basis).all())
+
+
 def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     """Return the fit; raise an error if its objective or a number of its model is not finite."""
-    model = fit.model
-    is_finite = all(np.isfinite(part).all() for part in (model.coef, model.intercept, model.plain))
+    model, found = fit.model, None
     has_objective = has_objective and not fit.status.is_cut  # see `reported`
-    if is_finite and (np.isfinite(fit.objective) or not has_objective):
+    if not all(np.isfinite(part).all() for part in (model.coef, model.intercept, model.plain)):
+        found = "coefficients that are NaN or infinite"
+    elif fit.basis_rows is None and not is_basis_finite(model.basis):
+        found = "basis vectors that are NaN or infinite"
+    elif has_objective and not np.isfinite(fit.objective):
+        found = f"an objective of {fit.objective}"
+    if found is None:
         return fit
     kernel = repr(problem.kernel)[:200]
-    found = f"an objective of {fit.objective}" if is_finite else "coefficients that are NaN or infinite"
     raise ValueError(
         f"the fit ended with {found}: intermediate numbers exceeded {model.dtype}. Kernel values reach "
         f"{problem.kernel.largest(problem.rows):.3g}, C={problem.C:g} times the largest weight is "
