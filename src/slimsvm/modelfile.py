@@ -101,7 +101,7 @@ def read_model(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.nd
     OSError
         It cannot be read, `FileNotFoundError` if there is none.
     """
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:  # a number would be a file that is open, and be closed
         start = file.read(_PREFIX)
         if start[: len(MAGIC)] != MAGIC:
             raise ModelFileError(f"{path} is not a slimsvm model file")

@@ -16,7 +16,7 @@ def write_whole(path: str | os.PathLike, parts: Iterable[str | bytes | memoryvie
     What is written has the name ``.NAME.….partial`` in the same folder until all of it is on the disk, and then takes
     the file's name. On any failure the earlier file is as it was, and nothing else is left; a process that was killed
     leaves the partial file. The new file has the mode of the earlier one, and a symbolic link still leads to it.
-    What is not a regular file, such as ``/dev/stdout`` or a pipe, is written to directly.
+    What is not a regular file, such as a pipe, and what is open already, as ``/dev/stdout`` is, is written to directly.
 
     Parameters
     ----------
@@ -35,10 +35,11 @@ def write_whole(path: str | os.PathLike, parts: Iterable[str | bytes | memoryvie
         if not os.path.basename(path_of_file):  # "folder/" is no name of a file, whether there is such a folder or not
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         earlier = _mode(path)
-        if earlier is None or stat.S_ISREG(earlier):
+        is_open = None if earlier is None else _descriptor(path_of_file)
+        if earlier is None or (stat.S_ISREG(earlier) and is_open is None):
             _replace(os.path.realpath(path_of_file), encoded, earlier)
         else:
-            with open(path, "wb") as file:
+            with open(path if is_open is None else os.dup(is_open), "wb") as file:
                 for part in encoded:
                     file.write(part)
     except OSError as error:
@@ -54,6 +55,16 @@ def _mode(path: str | os.PathLike) -> int | None:
     if not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return mode
+
+
+def _descriptor(path: str) -> int | None:
+    """Return the number of the open file that a link such as /dev/stdout leads to; None of other paths."""
+    while os.path.islink(path):
+        folder, name = os.path.split(path)
+        if os.path.realpath(folder) == f"/proc/{os.getpid()}/fd":
+            return int(name)
+        path = os.path.join(folder, os.readlink(path))
+    return None
 
 
 def _replace(target: str, parts: Iterable[bytes | memoryview], earlier: int | None) -> None:

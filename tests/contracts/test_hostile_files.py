@@ -193,6 +193,22 @@ def test_parameters_of_tables_are_seen(tmp_path):
             load(path)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["coef", "intercept", "basis", "kernel_gamma", "plain"])
+def test_numbers_that_are_not_finite_are_seen(name, value, tmp_path):
+    """Every row would have the score NaN, and one class."""
+    path = tmp_path / "m.slim"
+    model = slimsvm.OrdinalSVC() if name == "plain" else SVC(gamma=[0.5, 1.0, 2.0])
+    model.fit(X, np.digitize(X[:, 0], [-0.5, 0.5]) if name == "plain" else X[:, 0] > 0).save(path)
+    header, arrays = read_model(path)
+    arrays[name] = arrays[name].copy()
+    arrays[name].flat[-1] = value
+    write_model(path, header, arrays)
+    for read in (load, load_predictor):
+        with pytest.raises(ModelFileError, match=rf"m\.slim.*the array {name} must hold finite numbers"):
+            read(path)
+
+
 @pytest.mark.turns("name")
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(clip=True)], ids=["standard", "minmax"])
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ MODELS = {
     "labels": SVC(gamma=0.5).fit(X, np.stack([TWO, THREE > 1], axis=1).astype(int)),
     "regression": SVR(gamma=0.5).fit(X, PLAIN[:, 0]),
     "large targets": SVR(gamma=0.5).fit(X, 1e7 + PLAIN[:, 0]),
+    "large targets of small rows": SVR(gamma=0.5).fit(PLAIN, 1e8 + PLAIN[:, 0]),
     "one class": OneClassSVM(gamma=0.5).fit(X),
     "ordinal": OrdinalSVC(gamma=0.5).fit(X, THREE),
     "ranking": RankSVM(gamma=0.5).fit(X, THREE, groups=np.arange(160) // 16),
@@ -39,7 +40,7 @@ MODELS = {
     "scaled, sigmoid": make_pipeline(StandardScaler(), SVC(kernel="sigmoid")).fit(X, THREE > 0),
     "linear": SVC(kernel="linear").fit(PLAIN + 1e5, THREE > 0),
 }
-ROWS = {"linear": PLAIN + 1e5}
+ROWS = {"linear": PLAIN + 1e5, "large targets of small rows": PLAIN}
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
 
@@ -82,6 +83,34 @@ def test_rows_in_float32_that_were_asked_for_are_refused(name, form, tmp_path):
 def test_fixed_point_with_rows_in_float32_is_refused(tmp_path):
     with pytest.raises(ValueError, match="float32 cannot hold the rows of this model"):
         MODELS["exact"].to_c(tmp_path / "m.h", dtype="int16")
+
+
+@pytest.mark.parametrize("form", ["onnx", "c"])
+def test_scores_in_float32_that_were_asked_for_are_refused(form, tmp_path):
+    """Squares of 10²⁰ are beyond float32: every kernel value would be 0."""
+    pytest.importorskip("onnx")
+    model = SVC().fit(1e20 * PLAIN, TWO)
+    with pytest.raises(ValueError, match=r"float32 cannot hold what the scores of this model come of: .* by [12] of"):
+        slimsvm.export(model, tmp_path / "m.h", to=form, dtype="float32")
+    assert not (tmp_path / "m.h").exists()
+    slimsvm.export(model, tmp_path / "m.h", to=form)
+
+
+@pytest.mark.parametrize("value", [1e-50, -1e-300, 1e300])
+def test_a_constant_that_float32_has_not_is_kept(value, tmp_path):
+    """Also as one target of two: it has no range by which errors could be measured."""
+    pytest.importorskip("onnx")
+    for y in (np.full(160, value), np.column_stack([PLAIN[:, 0], np.full(160, value)])):
+        model = SVR().fit(PLAIN, y)
+        model.to_onnx(tmp_path / "m.onnx")
+        found = onnx_predictions(tmp_path / "m.onnx", PLAIN[:5])
+        np.testing.assert_allclose(found, model.predict(PLAIN[:5]), rtol=1e-5)
+        model.to_c(tmp_path / "m.h")
+        assert (
+            "double m_predict(const double *x)" in (text := (tmp_path / "m.h").read_text()) or "double *numbers" in text
+        )
+        with pytest.raises(ValueError, match="float32"):
+            model.to_c(tmp_path / "m.h", dtype="float32")
 
 
 @pytest.mark.parametrize("offset", [1e4, 1e5, 1e6, 1e8])
@@ -222,6 +251,15 @@ def test_texts_that_are_no_text_are_refused(form, tmp_path):
     pytest.importorskip("onnx")
     with pytest.raises(ValueError, match=r"holds labels in UTF-8, found '\\ud800'"):
         slimsvm.export(with_labels("a", "\ud800"), tmp_path / "m.h", to=form)
+
+
+@pytest.mark.parametrize("form", ["onnx", "c", "json", "wasm", "slim"])
+def test_dates_have_no_place_in_a_file(form, tmp_path):
+    model = SVC().fit(PLAIN, np.array(["2020-01-01", "2021-01-01"], "datetime64[D]")[TWO])
+    with pytest.raises(
+        TypeError, match=r"labels that are numbers or texts, found datetime64\[D\]: train with y\.astype"
+    ):
+        model.save(tmp_path / "m") if form == "slim" else slimsvm.export(model, tmp_path / "m", to=form)
 
 
 def test_texts_that_end_early_in_c_are_refused(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 import slimsvm
 from slimsvm import SVC, Checkpoint
 from slimsvm.cli import main
+from slimsvm.datasets import has_queries, read_data
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits, modes and links are of other kinds there")
 
@@ -167,6 +168,32 @@ def test_standard_output_is_written_to(model, tmp_path):
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert run.stdout.startswith("{")
     assert os.listdir(tmp_path) == ["m.slim"]
+
+
+def test_a_number_is_no_path(tmp_path):
+    """It was the file that has this number, which was read and closed: standard output for True."""
+    with open(tmp_path / "other.txt", "w+") as file:
+        for read in (slimsvm.load, slimsvm.load_predictor, read_data, has_queries):
+            with pytest.raises(TypeError, match="expected str, bytes or"):
+                read(file.fileno())
+        file.write("still open")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_path_may_be_bytes(form, model, tmp_path):
+    write(model, form, os.fsencode(tmp_path / "model.h"))
+    assert os.listdir(tmp_path) == ["model.h"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="only Linux has links to open files")
+def test_what_standard_output_is_appended_to_stays(model, tmp_path):
+    """It was replaced by a file that has the output alone."""
+    model.save(tmp_path / "m.slim")
+    (tmp_path / "all.txt").write_bytes(EARLIER)
+    command = [sys.executable, "-m", "slimsvm", "export", "m.slim", "--to", "json", "--output", "/dev/stdout"]
+    with open(tmp_path / "all.txt", "ab") as file:
+        subprocess.run(command, cwd=tmp_path, stdout=file, check=True)
+    assert (tmp_path / "all.txt").read_bytes().startswith(EARLIER + b"{")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -48,6 +48,11 @@ def warn(text: str) -> None:
     warnings.warn(text, DataWarning, stacklevel=2)
 
 
+def is_archive(path: str | os.PathLike) -> bool:
+    """Whether a file is an `.npz` file, by its first bytes; nothing is read of a pipe, which has them only once."""
+    return os.path.isfile(os.fspath(path)) and read_start(path).startswith(b"PK")
+
+
 def read_start(path: str | os.PathLike, n_bytes: int = 8) -> bytes:
     """Return the first bytes of a file; a DataError names a file that is missing, empty or cannot be read."""
     try:
@@ -63,13 +68,12 @@ def read_start(path: str | os.PathLike, n_bytes: int = 8) -> bytes:
 def read_content(path: str | os.PathLike) -> bytes:
     """Return the whole content of a file, decompressed where its first bytes say gzip, bzip2 or xz."""
     name = os.fspath(path)
-    start = read_start(path)
     try:
-        content = Path(path).read_bytes()
+        content = Path(path).read_bytes()  # once: the file may be a pipe
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from None
     for magic, (kind, decompress, _) in _DECOMPRESSORS.items():
-        if start.startswith(magic):
+        if content.startswith(magic):
             try:
                 content = decompress(content)
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:

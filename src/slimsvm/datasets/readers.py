@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slimsvm.datasets.csv_tables import Asked, Table, parse_csv
-from slimsvm.datasets.files import COMPRESSED_SUFFIXES, EXACT, DataError, quote, read_arrays, read_content, read_start
+from slimsvm.datasets.files import COMPRESSED_SUFFIXES, EXACT, DataError, is_archive, quote, read_arrays, read_content
 from slimsvm.datasets.libsvm_text import (
     DENSE_FROM,
     ZeroBased,
@@ -108,7 +108,7 @@ def read_table(
 ) -> Table:
     """Read rows, labels and names of a file; `read_data` lists the errors."""
     name = os.fspath(path)
-    if read_start(path).startswith(b"PK"):
+    if is_archive(path):
         found = _read_npz(path, asked)
     else:
         content = read_content(path)
@@ -194,7 +194,7 @@ def has_queries(path: str | os.PathLike) -> bool:
     ...     has_queries(path)
     True
     """
-    if read_start(path).startswith(b"PK"):
+    if is_archive(path):
         return False
     content = read_content(path)
     return not _is_csv(PurePath(path), content) and b"qid:" in _first_row(content).split(b"#")[0]
@@ -238,6 +238,8 @@ def _npz_labels(found: dict[str, np.ndarray], key: str, n_rows: int, name: str) 
     y = found[key]
     if y.shape != (n_rows,):
         raise DataError(f"{name}: found labels {quote(key)} of shape {y.shape} for {n_rows} rows")
+    if y.dtype.kind not in "biufU":
+        raise DataError(f"{name}: found labels {quote(key)} of type {y.dtype}, numbers or texts are needed")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         at = int(np.flatnonzero(~np.isfinite(y))[0])
         raise DataError(f"{name}, row {at}: found {y[at]} as the label, which must be finite (rows count from 0)")

@@ -8,6 +8,7 @@ where there is no ``math.h``.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from slimsvm.deploy.probes import (
     GOOD_SHARE,
     PROMISED_SHARE,
     check_rows_in_float32,
+    check_scores_in_float32,
     errors_on,
     probes,
     rows_type,
@@ -108,9 +110,8 @@ def write_c(
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}; found {dtype!r}")
-    name = re.sub(r"\W", "_", Path(path).stem.lower(), flags=re.A) if name is None else name
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
-        raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
+    name = name_for(path) if name is None else name
+    check_name(name)
     check_names(rows, model.feature_names, "rows")
     scored = replace(model, encoding=None)
     if model.encoding is not None and rows is not None:
@@ -124,22 +125,35 @@ def write_c(
     return f"{path}: C99 header, {dtype}, {describe(model)}, {n_bytes:,} bytes of constants{said}"
 
 
+def name_for(path: Any) -> str:
+    """The beginning of the names in C by a file's name."""
+    return re.sub(r"\W", "_", Path(os.fsdecode(path)).stem.lower(), flags=re.A)
+
+
+def check_name(name: Any) -> None:
+    """An error where names of C cannot begin so."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
+        raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
+
+
 def c_header(
     model: PlainModel, name: str, dtype: str = "auto", rows: Any = None, alpha: Any = None
 ) -> tuple[str, int, str, str]:
     """The text of a header, its bytes of constants, what its arithmetic does to scores, and its type; see `write_c`."""
     _check_says(model)
-    if dtype == "float32":
-        check_rows_in_float32(model)
     if dtype == "int16":
         fixed = fixed_point(model)
         check_rows_in_float32(model)
         text, n_bytes, error = fixed_point_text(fixed), fixed_point_bytes(fixed), measured(model, fixed, rows)
     else:
-        single = Float32Model(**vars(model))
-        if dtype == "auto":
+        single, is_asked = Float32Model(**vars(model)), dtype == "float32"
+        if is_asked:
+            check_rows_in_float32(model)
+        elif dtype == "auto":
             dtype = "float32" if _is_good(model, single, rows) else "float64"
         text, n_bytes = floating_point_text(model, dtype), floating_point_bytes(model, dtype)
+        if is_asked:
+            check_scores_in_float32(model, single.scores)
         error = measured(model, single, rows) if dtype == "float32" else ""
     return _header(model, name, dtype, error, text, alpha), n_bytes, error, dtype
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from slimsvm.deploy.c_encoding import RANK, codes_in_c
-from slimsvm.deploy.c_header import c_header
+from slimsvm.deploy.c_header import c_header, check_name, name_for
 from slimsvm.deploy.c_text import array, classes_array, in_type, named, number
 from slimsvm.deploy.plain_model import KERNELS, PROBES, PlainModel
 from slimsvm.deploy.table_model import TableModel, counted
@@ -195,9 +194,8 @@ def write_table_c(
         raise ValueError("the header of a table is in float32 or float64, and takes no rows to measure on")
     if alpha is not None:
         raise ValueError(f"alpha={alpha!r}: the header of a table has no sets or intervals; load_predictor has them")
-    name = re.sub(r"\W", "_", Path(path).stem.lower(), flags=re.A) if name is None else name
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.A):
-        raise ValueError(f"name must be an identifier of C (letters, digits, _; no digit first), found {name!r}")
+    name = name_for(path) if name is None else name
+    check_name(name)
     parts = [_as_users_have_it(model, part, lines) for _, part, lines in model.machines]
     if len(parts) == 1 and parts[0].vectors is not None:
         text, n_bytes, error, dtype = c_header(parts[0], name, dtype)

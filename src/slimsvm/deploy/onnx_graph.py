@@ -28,6 +28,7 @@ from slimsvm.deploy.onnx_numbers import (
     ONE_TYPE,
     Distances,
     Numbers,
+    check_in_float32,
     distances_of,
     numbers_for,
     parts_of,
@@ -36,7 +37,7 @@ from slimsvm.deploy.onnx_numbers import (
     said_of_errors,
 )
 from slimsvm.deploy.plain_model import PlainModel, describe, of_term, texts, whole_numbers
-from slimsvm.deploy.probes import check_rows_in_float32, rows_type
+from slimsvm.deploy.probes import rows_type
 from slimsvm.deploy.steps import FORMS_WITH_STEPS, refuse
 from slimsvm.kernels.kernel import Expression
 from slimsvm.whole_file import write_whole
@@ -78,7 +79,7 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto", alpha: Any = N
     check_dtype(dtype)
     check_installed()
     if dtype == "float32":
-        check_rows_in_float32(model)
+        check_in_float32(model)
     rows = rows_type(model) if dtype == "auto" else np.dtype(dtype).type
     numbers = ONE_TYPE[dtype] if dtype in ONE_TYPE else numbers_for(model, rows)
     graph = Graph(numbers, rows)

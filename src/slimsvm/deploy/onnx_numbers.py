@@ -17,7 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel, of_term
-from slimsvm.deploy.probes import GOOD_SHARE, errors_on, folded, probes, share_of_error
+from slimsvm.deploy.probes import (
+    GOOD_SHARE,
+    check_rows_in_float32,
+    check_scores_in_float32,
+    errors_on,
+    folded,
+    probes,
+    share_of_error,
+)
 from slimsvm.kernels.kernel import NUMPY
 
 Array = np.ndarray
@@ -73,6 +81,13 @@ def numbers_for(model: PlainModel, rows: type = np.float32) -> Numbers:
         if share_of_error(model, partial(scores_in, model, numbers=numbers), rows) <= GOOD_SHARE:
             return numbers
     return DOUBLE
+
+
+def check_in_float32(model: PlainModel) -> None:
+    """An error where a graph in float32, which somebody asked for, loses too much."""
+    check_rows_in_float32(model)
+    if not model.is_one_product:
+        check_scores_in_float32(model, partial(scores_in, model, numbers=SINGLE))
 
 
 def said_of_errors(model: PlainModel, numbers: Numbers) -> str:
@@ -135,9 +150,9 @@ def points_of(form: Distances) -> Array:
 
 
 def scores_in(model: PlainModel, rows: Array, numbers: Numbers) -> Array:
-    """Compute with NumPy what the graph computes, also the rounding of scores that become probabilities."""
+    """Compute with NumPy what the graph computes, also the rounding of scores."""
     scores = np.sum([_scores_of_part(part, rows, of_part) for part, of_part in parts_of(model, numbers)], axis=0)
-    return scores if model.calibration is None else scores.astype(numbers.distances).astype(np.float64)
+    return scores.astype(numbers.distances).astype(np.float64)
 
 
 def _scores_of_part(model: PlainModel, rows: Array, numbers: Numbers) -> Array:

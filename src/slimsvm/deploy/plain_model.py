@@ -40,6 +40,7 @@ PARTS = [
     ("nonconformity", "f", 1), ("nonconformity_classes", "u", 1),
     *((f"scaling_{name}", "f", 1) for name in Scaling._fields),
 ]  # fmt: skip
+FINITE = "coef", "intercept", "plain", "basis", "basis_data", "kernel_gamma", "kernel_shares"
 # Parameters of estimators: what a file may have as each, one letter for a kind of `_kind_of_value`.
 PARAMETERS = {
     name: kinds
@@ -351,6 +352,8 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
         if name in arrays and (arrays[name].dtype.kind not in kinds or arrays[name].ndim != n_axes):
             found = arrays[name]
             raise ValueError(f"the array {name} must not have dtype {found.dtype} and shape {found.shape}")
+        if name in arrays and name in FINITE and not np.isfinite(arrays[name]).all():
+            raise ValueError(f"the array {name} must hold finite numbers")
     if "table" in header:
         raise ValueError(f"a {header['estimator']} encodes the columns of a table: slimsvm.load and load_predictor "
                          "read it, and this form has no place for that")  # fmt: skip

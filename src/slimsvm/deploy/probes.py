@@ -24,6 +24,8 @@ PROMISED_SHARE, GOOD_SHARE = 5e-6, 2.5e-6
 PROMISED_OF_PROBABILITIES = 1e-5
 # Rows in float32 that were asked for are refused where they change scores by more.
 LOST_SHARE = 1e-3
+# And scores in float32 where they are off by more: of smaller errors a sentence tells.
+WRONG_SHARE = 0.1
 # Scores of classifiers are margins, 2.7 to 6.5 at most on test rows of the benchmark's sets, but 15 on the rows here.
 MARGINS, LARGEST_MARGIN = ("binary", "classes", "pairs", "labels", "ordinal", "ranking"), 4.0
 # Rows whose scores are all smaller than this share of the others' are not judged by their own largest one.
@@ -59,8 +61,8 @@ def share_of_error(model: PlainModel, scores: Callable[[Array], Array], rows: ty
     if model.kind == "counts":  # whose error is a share of their exponential
         return max((found.error for found in errors), default=0.0)
     if model.kind in ("regression", "quantiles"):  # of large numbers those digits count that change
-        half_range = _half_range(np.concatenate([model.scores(found.rows) for found in errors])) if errors else 0.0
-        return max((found.error for found in errors), default=0.0) / half_range if half_range > 0 else 0.0
+        largest = _range_of_numbers(np.concatenate([model.scores(found.rows) for found in errors])) if errors else 0.0
+        return max((found.error for found in errors), default=0.0) / largest if largest > 0 else 0.0
     least = LEAST_SHARE * max((found.largest for found in errors), default=0.0)
     shares = [found.error / max(found.largest, least) for found in errors]
     shares += [found.share_of_probabilities for found in errors]
@@ -150,7 +152,7 @@ def share_lost_by_rows(model: PlainModel) -> float:
             after.append(model.scores(rows + step * rng.choice([-1.0, 1.0], rows.shape)))
         exact, moved = np.concatenate(before), np.concatenate(after)
         error = np.abs((moved.astype(np.float32) if is_number else moved) - exact).max()
-    largest = _half_range(exact) if is_number else min(_half_range(exact), LARGEST_MARGIN)
+    largest = _range_of_numbers(exact) if is_number else min(_half_range(exact), LARGEST_MARGIN)
     largest = 1.0 if model.kind == "counts" else largest
     if not np.isfinite(error):
         return np.inf
@@ -160,6 +162,11 @@ def share_lost_by_rows(model: PlainModel) -> float:
 def _half_range(scores: Array) -> float:
     """Half of what lies between the smallest score and the largest."""
     return 0.5 * float(np.ptp(scores, axis=0).max())
+
+
+def _range_of_numbers(predicted: Array) -> float:
+    """The same of numbers that are predicted; of one number alone its magnitude."""
+    return _half_range(predicted) or float(np.abs(predicted).max())
 
 
 def rows_type(model: PlainModel) -> type:
@@ -175,6 +182,15 @@ def check_rows_in_float32(model: PlainModel) -> None:
         raise ValueError(
             f"float32 cannot hold the rows of this model: their rounding changes scores by {lost:.1g} of their range. "
             "Take float64 rows, or subtract an offset from the features before training"
+        )
+
+
+def check_scores_in_float32(model: PlainModel, scores: Callable[[Array], Array]) -> None:
+    """An error where these scores in float32, which somebody asked for, say nothing of the model's own."""
+    if WRONG_SHARE < (lost := share_of_error(model, scores)) < np.inf:
+        raise ValueError(
+            f"float32 cannot hold what the scores of this model come of: they are off by {lost:.1g} of the largest. "
+            "Take float64, or scale the features before training"
         )
 
 

@@ -29,7 +29,7 @@ from slimsvm.estimators._shared.calibrating import Seen
 from slimsvm.estimators._shared.fitted import Fitted, Support, is_balanced, support_by_sign
 from slimsvm.estimators._shared.input_checks import check_path, wants_probability
 from slimsvm.estimators._shared.pipeline_steps import SCALERS, encoding_of, scaling_of, steps_from
-from slimsvm.estimators._shared.table_saving import read_table_estimator
+from slimsvm.estimators._shared.table_saving import pack_classes, read_table_estimator
 from slimsvm.model import KernelExpansion
 from slimsvm.modelfile import damage_named, read_model, write_model
 from slimsvm.parts.budgeted.box_dual import BudgetState
@@ -123,9 +123,7 @@ def file_parts(estimator, steps: Steps = (), name: str = "") -> tuple[dict[str, 
         if hasattr(estimator, "nonconformity_classes_"):
             arrays["nonconformity_classes"] = estimator.nonconformity_classes_
     if hasattr(estimator, "classes_"):
-        classes = np.asarray(estimator.classes_)
-        fitted["classes_are_objects"] = classes.dtype.kind == "O"
-        arrays["classes"] = classes.astype(str) if classes.dtype.kind == "O" else classes
+        fitted["classes_are_objects"], arrays["classes"] = pack_classes(estimator.classes_)
     header["estimator"] = type(estimator).__name__
     params, at_fit = estimator.get_params(deep=False), vars(estimator).get("_at_fit", {})
     header["params"] = {name: _plain(at_fit.get(name, value)) for name, value in params.items()}

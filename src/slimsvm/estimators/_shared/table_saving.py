@@ -49,10 +49,25 @@ def table_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     if hasattr(estimator, "classes_"):
         own = estimator.nonconformity_of_classes_
         arrays |= {"misfits_of_classes": np.concatenate(own), "n_misfits": np.array(list(map(len, own)), np.uint32)}
-        classes = np.asarray(estimator.classes_)
-        header["classes_are_objects"] = classes.dtype.kind == "O"
-        arrays["classes"] = classes.astype(str) if classes.dtype.kind == "O" else classes
+        header["classes_are_objects"], arrays["classes"] = pack_classes(estimator.classes_)
     return header, arrays
+
+
+def pack_classes(classes: Any) -> tuple[bool, Array]:
+    """Whether classes are texts in an array of objects, and the array that a file has of them.
+
+    Raises
+    ------
+    TypeError
+        They are dates or times.
+    """
+    classes = np.asarray(classes)
+    if classes.dtype.kind in "mM":
+        raise TypeError(
+            f"a file holds labels that are numbers or texts, found {classes.dtype}: train with y.astype(str)"
+        )
+    is_object = classes.dtype.kind == "O"
+    return is_object, classes.astype(str) if is_object else classes
 
 
 def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: type) -> Any:
