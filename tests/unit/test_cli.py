@@ -1,6 +1,7 @@
 """The command line at work: train, predict, info, datasets."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import slimsvm
-from slimsvm import SVC, SVR, ExactCuts, ViolatedCuts
+from slimsvm import SVC, SVR, ExactCuts, OneClassSVM, ViolatedCuts
 from slimsvm.cli import main
 from slimsvm.datasets import available, checkerboard
 
@@ -420,6 +421,39 @@ def test_several_labels_or_targets_of_a_row_are_columns(capsys, tmp_path, files,
     if name == "board.npz":
         assert main(["info", path, at, "--certificate"]) == 1
         assert "y must have the targets of the fit, 2; found 1" in capsys.readouterr().err
+
+
+def test_one_class_has_scores_and_a_share_of_errors(capsys, tmp_path, board):
+    X, _ = board
+    model = OneClassSVM(gamma=5.0).fit(X)
+    model.save(tmp_path / "m.slim")
+    predicted = model.predict(X)
+    np.savez(tmp_path / "d.npz", X=X, y=np.where(np.arange(len(X)) < 3, -predicted, predicted))
+    command = ["predict", str(tmp_path / "m.slim"), str(tmp_path / "d.npz")]
+    assert main([*command, "--scores"]) == 0
+    out, err = capsys.readouterr()
+    lines = [line.split("\t") for line in out.splitlines()]
+    assert [int(line[0]) for line in lines] == predicted.tolist()
+    np.testing.assert_array_equal([float(line[1]) for line in lines], model.decision_function(X))
+    assert f"(3 of {len(X)} wrong)" in err
+    np.savez(tmp_path / "d.npz", X=X, y=np.arange(len(X)))
+    assert main(command) == 0
+    assert "not 1 (inside) and -1 (outside)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_letters_that_the_output_has_not_are_shown_by_their_codes(encoding, tmp_path):
+    labels = np.array(["日本", "\udcff"])
+    SVC().fit([[0.0], [1.0]], labels).save(tmp_path / "m.slim")
+    np.savez(tmp_path / "d.npz", X=[[0.0], [1.0]])
+    command = [sys.executable, "-m", "slimsvm", "predict", "m.slim", "d.npz", "--quiet"]
+    env = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    answer = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True)
+    shown = "日本" if encoding == "utf-8" else r"\u65e5\u672c"
+    assert (answer.returncode, answer.stderr) == (0, b"")
+    assert answer.stdout.decode() == f"{shown}\n\\udcff\n"
+    subprocess.run([*command, "--json", "--output", "lines.txt"], cwd=tmp_path, env=env, check=True)
+    assert (tmp_path / "lines.txt").read_text(encoding="utf-8") == "日本\n\\udcff\n"
 
 
 def test_numbers_match_classes_that_are_texts(capsys, tmp_path, board):

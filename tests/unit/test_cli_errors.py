@@ -1,10 +1,13 @@
 """Bad input on the command line: one clear sentence, the right exit code, never a traceback, nothing half-written."""
 
 import json
+import os
 import re
 import resource
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,6 +91,34 @@ def test_npz_with_values_that_are_no_numbers(capsys, here, value, said):
     np.savez("a.npz", X=X, y=[0, 1, 0, 1])
     found = fail(capsys, "train a.npz m.slim --quiet")
     assert found == f"a.npz, row 2, column 1: found {said}, values must be finite (both count from 0)"
+
+
+def test_labels_of_a_type_that_no_file_holds(capsys, here):
+    for y in (np.array(["2020-01-01", "2021-01-01"], "datetime64[D]"), np.array([b"a", b"b"]), np.array([1j, 2j])):
+        np.savez("a.npz", X=np.eye(2), y=y)
+        found = fail(capsys, "train a.npz m.slim --quiet")
+        assert found == f"a.npz: found labels 'y' of type {y.dtype}, numbers or texts are needed"
+
+
+def test_what_comes_through_a_pipe(capsys, here):
+    """It is read once; a ranking cannot be told from other rows before."""
+    rows = (here / "good.txt").read_bytes()
+
+    def through_a_pipe(command, code):
+        os.mkfifo("pipe")
+        writer = threading.Thread(target=lambda: Path("pipe").write_bytes(rows), daemon=True)
+        writer.start()
+        assert main(command.split()) == code
+        os.remove("pipe")
+        return capsys.readouterr()
+
+    assert main(["predict", "good.slim", "good.txt", "--quiet"]) == 0
+    expected = capsys.readouterr().out
+    assert through_a_pipe("predict good.slim pipe --quiet", 0).out == expected
+    assert through_a_pipe("train pipe m.slim --quiet --task classification", 0).out.startswith("data")
+    said = "pipe: is a pipe, which is read only once: say by --task what is trained"
+    assert through_a_pipe("train pipe m.slim --quiet", 1).err == f"slimsvm: error: {said}\n"
+    assert fail(capsys, "predict good.slim -").endswith("nor a data set of that name (standard input is /dev/stdin)")
 
 
 def test_a_missing_file(capsys, here):
@@ -213,6 +244,8 @@ def test_a_model_path_that_cannot_be_written_is_seen_before_training(capsys, her
         "sub": "sub: is a folder, a file's name is needed for the model",
         "nowhere/m.slim": "nowhere/m.slim: there is no folder 'nowhere' to write the model to",
         "/dev/null": "/dev/null: is not a regular file, the model cannot replace it",
+        "m.slim/": "m.slim/: is a folder, a file's name is needed for the model",
+        "m" * 300: f"{'m' * 300}: File name too long",
     }
     for path, sentence in said.items():
         assert fail(capsys, f"train missing.txt {path}") == sentence
@@ -353,6 +386,13 @@ def test_an_interrupt_before_there_is_a_model(capsys, here, monkeypatch):
     monkeypatch.setattr("slimsvm.cli.data.read_table", read)
     assert fail(capsys, "train good.txt m.slim") == "interrupted"
     assert not (here / "m.slim").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no sh")
+def test_standard_output_that_is_closed(here):
+    command = ["sh", "-c", '"$0" -m slimsvm predict good.slim good.txt --quiet >&-', sys.executable]
+    answer = subprocess.run(command, capture_output=True, text=True)
+    assert (answer.returncode, answer.stderr) == (1, "slimsvm: error: standard output is closed\n")
 
 
 def test_the_program_itself_fails_in_one_line(here):

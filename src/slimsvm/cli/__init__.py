@@ -8,6 +8,7 @@ Results go to standard output, progress and notes to standard error. Exit codes:
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -104,11 +105,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0 done, 1 bad input or failed work, 2 wrong usage.
     """
+    if argv is None and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # letters that its encoding has not are shown by their codes
     return exit_code(dispatch, sys.argv[1:] if argv is None else list(argv))
 
 
 def exit_code(work: Callable[[list[str]], int], argv: list[str]) -> int:
     """Run ``work(argv)`` and return its exit code; errors and warnings are one sentence each."""
+    if sys.stdout is None:
+        say("error: standard output is closed")
+        return 1
     try:
         with one_line_warnings():
             code = work(argv)

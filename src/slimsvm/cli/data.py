@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import glob
 import os
+import stat
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -151,7 +152,8 @@ def read_part(
         Whether rows must name their queries.
     """
     if not os.path.exists(source):
-        raise CommandError(f"{source}: there is no such file, nor a data set of that name (see `slimsvm datasets`)")
+        hint = "standard input is /dev/stdin" if source == "-" else "see `slimsvm datasets`"
+        raise CommandError(f"{source}: there is no such file, nor a data set of that name ({hint})")
     asked = asked_of(args, trained, labels_needed)
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
@@ -288,9 +290,16 @@ def form_of(estimator: Any) -> str:
     return {"RankSVM": QUERIES, "SequenceSVM": SEQUENCES}.get(type(estimator).__name__, ROWS)
 
 
+def is_pipe(source: str) -> bool:
+    """Whether a source is a pipe."""
+    return stat.S_ISFIFO(os.stat(source).st_mode)
+
+
 def usual_task(source: str) -> str:
     """Return the default task: ranking of rows that name their queries, otherwise classification."""
     is_text = not is_set(source) and os.path.exists(source) and not is_read_in_blocks(source)
+    if is_text and is_pipe(source):
+        raise CommandError(f"{source}: is a pipe, which is read only once: say by --task what is trained")
     is_ranking = is_text and has_queries(source)
     return "ranking" if is_ranking else "classification"
 
@@ -332,7 +341,7 @@ def read_form(
     if form == SEQUENCES and os.path.exists(source):
         columns, y, lengths = read_columns(source, labels=labels_needed or not args.unlabelled)
         return Part(source, hash_columns(columns, n_features or N_HASHED), y, {"lengths": lengths})
-    query_id = form == QUERIES and (labels_needed or (os.path.exists(source) and has_queries(source)))
+    query_id = form == QUERIES and (labels_needed or (os.path.isfile(source) and has_queries(source)))
     return read_part(source, args, trained, labels_needed, query_id)
 
 

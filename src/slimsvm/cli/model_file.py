@@ -191,7 +191,11 @@ def check_model_path(path: str) -> None:
     """Refuse a model's path that cannot be written, before the work begins."""
     target = Path(path)
     folder = target.parent
-    if target.is_dir():
+    try:
+        target.exists()
+    except OSError as error:  # a name that is too long
+        raise CommandError(f"{path}: {error.strerror}") from error
+    if target.is_dir() or not os.path.basename(path):
         raise CommandError(f"{path}: is a folder, a file's name is needed for the model")
     if target.exists() and not target.is_file():
         raise CommandError(f"{path}: is not a regular file, the model cannot replace it")

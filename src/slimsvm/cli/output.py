@@ -16,7 +16,7 @@ from typing import Any
 
 from slimsvm.whole_file import write_whole
 
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 NUMBER = re.compile(r"-|[-+]?[0-9][0-9,]*(\.[0-9]*)?(e[-+]?[0-9]+)?")
 
 
@@ -32,8 +32,8 @@ def say(text: str) -> None:
 
 
 def escaped(text: str) -> str:
-    """Replace control characters by their codes: labels may hold them, and terminals obey them."""
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    """Replace control characters, which terminals obey, and halves of letters by their codes: labels may hold them."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def describe_error(error: BaseException) -> str:
@@ -85,7 +85,7 @@ def plain(value: Any) -> Any:
 def to_json(value: Any, indent: int | None = None) -> str:
     """Return the text of one JSON value."""
     text = json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
-    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub("[\x7f-\x9f\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def print_json(value: Any) -> None:

@@ -22,7 +22,7 @@ from slimsvm.cli.data import Part, add_reading_options, form_of, read_form
 from slimsvm.cli.model_file import check_outputs, scaled, steps_of
 from slimsvm.cli.output import CommandError, escaped, print_json, say
 from slimsvm.cli.tables import predictions_of, read_texts
-from slimsvm.estimators import RankSVM, SequenceSVM
+from slimsvm.estimators import OneClassSVM, RankSVM, SequenceSVM
 from slimsvm.estimators._shared.pipeline_steps import FittedStep
 from slimsvm.estimators.files import load
 from slimsvm.estimators.tables import TableEstimator
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scores",
         action="store_true",
         help="classification: add the scores after each label, separated by tabs: one score for two classes "
-        "(positive for the second), else one per class",
+        "(positive for the second) or for one class (positive inside), else one per class",
     )
     values.add_argument(
         "--probabilities",
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     scalers, estimator, trained = steps_of(model)
     estimator.set_params(n_jobs=args.n_jobs)
-    if args.scores and not hasattr(estimator, "classes_"):
+    if args.scores and not (hasattr(estimator, "classes_") or isinstance(estimator, OneClassSVM)):
         raise CommandError(f"{args.model}: --scores is for classification, this model predicts numbers")
     if args.probabilities:
         check_probabilities(estimator, args.model)
@@ -178,6 +178,9 @@ def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
         if not np.isin(as_classes(part.y, estimator.classes_), estimator.classes_).any():
             say(f"{part.name}: none of its labels is a class of the model, so no error is told")
             return {}
+    elif isinstance(estimator, OneClassSVM) and not np.isin(part.y, (-1, 1)).all():
+        say(f"{part.name}: its labels are not 1 (inside) and -1 (outside), so no error is told")
+        return {}
     elif part.y.dtype.kind not in "biuf":
         say(f"{part.name}: its labels are no numbers, so no error is told")
         return {}
@@ -239,13 +242,13 @@ def quality(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
         value = estimator.score(part.X, y, **part.extra)
         values = {"share_in_order" if estimator.loss == "swaps" else "average_precision": value}
         return values | ({"ndcg": estimator.ndcg(part.X, y, **part.extra)} if y.min() >= 0 else {})
-    if not hasattr(estimator, "classes_"):
+    if not hasattr(estimator, "classes_") and not isinstance(estimator, OneClassSVM):
         residual = np.asarray(y, dtype=np.float64) - predicted
         return {
             "mean_absolute_error": float(np.abs(residual).mean()),
             "root_mean_squared_error": float(np.sqrt(np.square(residual).mean())),
         }
-    wrong = predicted != as_classes(y, estimator.classes_)
+    wrong = predicted != (as_classes(y, estimator.classes_) if hasattr(estimator, "classes_") else y)
     n_wrong = int(np.count_nonzero(wrong))
     values = {"error_rate": n_wrong / len(y), "n_wrong": n_wrong}
     if "lengths" in part.extra:
