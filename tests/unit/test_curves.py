@@ -92,6 +92,12 @@ def test_several_outputs_have_a_legend():
         CurvesDisplay.from_estimator(model, output="d")
 
 
+def test_more_outputs_than_a_legend_has_room_for_have_none():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    display = CurvesDisplay.from_estimator(SVC(kernel=Additive(0.5)).fit(X, np.arange(60) % 10))
+    assert (len(display.outputs), display.figure_.legends) == (45, [])
+
+
 def test_what_has_no_curves_is_refused():
     X, y = table()
     with pytest.raises(ValueError, match=r"curves are those of rows and kernel=Additive\(\.\.\.\), found regression"):

@@ -1,3 +1,4 @@
+import io
 import subprocess
 import sys
 import warnings
@@ -235,6 +236,8 @@ def test_surface_of_what_has_none(board):
             draw(clf, np.zeros((5, columns)))
     with pytest.raises(ValueError, match=r"one value per row of X, shape \(5,\); found \(4,\)"):
         draw(clf, np.zeros((5, 2)), np.zeros(4))
+    with pytest.raises(ValueError, match="grid_resolution must be an integer >= 2, found 1"):
+        draw(clf, X, grid_resolution=1)
     with pytest.raises(ValueError, match="y has the label 7, the estimator knows -1"):
         draw(clf, X, np.full(len(X), 7))
     with pytest.raises(ValueError, match="a surface is that of one number a row"):
@@ -374,8 +377,9 @@ def test_vectors_of_what_has_none(board):
     draw = VectorsDisplay.from_estimator
     with pytest.raises(ValueError, match=r"shape \(3, 3\) has 9 pixels, the vectors have 2"):
         draw(clf, shape=(3, 3))
-    with pytest.raises(ValueError, match=r"shape must be \(height, width\) of an image or None, found 2"):
-        draw(clf, shape=2)
+    for shape in (2, ("a", 1), (2.0, 1.0)):
+        with pytest.raises(ValueError, match=r"shape must be \(height, width\) of an image or None, found "):
+            draw(clf, shape=shape)
     with pytest.raises(ValueError, match="max_vectors must be an integer >= 1, found 0"):
         draw(clf, max_vectors=0)
     with pytest.raises(ValueError, match="lines across the features need two features or more, the vectors have 1"):
@@ -416,6 +420,20 @@ def test_names_are_kept_short_and_classes_apart():
     assert max(map(len, label("word " * 50).split("\n"))) <= 36
     assert len(label("x" * 500).split("\n")) == 2
     assert len({colour_of_class(k) for k in range(10)}) == 10
+
+
+def test_every_class_is_in_the_legend_if_there_is_room(board):
+    """Also names that matplotlib leaves out, or takes for formulas."""
+    X, y = board
+    names = np.array(["_x", r"$\frac{$"])[(y > 0) * 1]
+    clf = SVC(gamma=1.0).fit(X, names)
+    display = DecisionSurfaceDisplay.from_estimator(clf, X, names, grid_resolution=5)
+    shown = {text.get_text().strip() for text in display.ax_.get_legend().get_texts()}
+    assert {"_x", r"\$\frac{\$"} <= shown
+    display.figure_.savefig(io.BytesIO())
+    many = np.arange(len(X)) % 40
+    clf = SVC(gamma=1.0, max_basis=5, multi_class="crammer-singer", random_state=0).fit(X, many)
+    assert DecisionSurfaceDisplay.from_estimator(clf, X, many, grid_resolution=5).ax_.get_legend() is None
 
 
 def test_missing_matplotlib_is_named(monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 from slimsvm.deploy.plain_model import PlainModel, of_term
 from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows
 from slimsvm.estimators._shared.saving import plain_model_of
-from slimsvm.plots.drawing import IN_A_COLUMN, check_count, colour_of_class, figure_of, label
+from slimsvm.plots.drawing import IN_A_COLUMN, MOST_NAMED, check_count, colour_of_class, entry, figure_of, label
 from slimsvm.shapley import outputs_of
 
 PLACES = 101  # of a curve
@@ -233,19 +233,24 @@ class CurvesDisplay:
             each.set_xlabel(label(curve.name))
             if each.get_subplotspec() is None or each.get_subplotspec().is_first_col():
                 each.set_ylabel("added to the score")
-        if len(self.outputs) > 1:
-            handles, names = axes[0].get_legend_handles_labels()
+        if columns := self._n_legend_columns:
             if ax is not None:
                 axes[0].legend(fontsize="small")
             else:
-                columns = -(-len(handles) // IN_A_COLUMN)
-                self.figure_.legend(handles, names, loc="outside right upper", ncols=columns, frameon=False)
+                named = axes[0].get_legend_handles_labels()
+                self.figure_.legend(*named, loc="outside right upper", ncols=columns, frameon=False)
         return self
+
+    @property
+    def _n_legend_columns(self) -> int:
+        """Columns of the legend; 0 where there is one output, or no room for all."""
+        n = len(self.outputs)
+        return -(-n // IN_A_COLUMN) if 1 < n <= MOST_NAMED else 0
 
     def _axes(self, n: int) -> Array:
         """Return the axes of a new figure, of one scale."""
         lines, across = -(-n // MOST_ACROSS), min(n, MOST_ACROSS)
-        beside = 1.5 if len(self.outputs) > 1 else 0.0  # the legend
+        beside = 1.5 * self._n_legend_columns
         figure = figure_of((3.6 * across + beside, 3.0 * lines))
         axes = figure.subplots(lines, across, sharey=True, squeeze=False).ravel()
         for each in axes[n:]:
@@ -255,7 +260,7 @@ class CurvesDisplay:
     def _draw(self, ax: Any, curve: Curve) -> None:
         """Draw a line for each output, or for levels a bar for each."""
         for place, c in enumerate(self.outputs):
-            style = {"color": colour_of_class(c), "label": self.output_names[c] if self.output_names else None}
+            style = {"color": colour_of_class(c), "label": entry(self.output_names[c]) if self.output_names else None}
             if not isinstance(curve.at, list):
                 ax.plot(curve.at, curve.values[:, c], **style)
                 continue

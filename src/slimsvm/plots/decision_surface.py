@@ -17,6 +17,7 @@ from slimsvm.plots.drawing import (
     axes_for,
     check_count,
     colour_of_class,
+    entry,
     label,
     marker_of_class,
     names_of_features,
@@ -90,7 +91,7 @@ class DecisionSurfaceDisplay:
         y : array-like of shape (n_samples,), default=None
             Their labels or values.
         grid_resolution : int, default=201
-            Places along each side.
+            Places along each side, at least two.
         max_points : int, default=2000
             If there are more rows, evenly spaced ones are shown.
         ax
@@ -106,7 +107,7 @@ class DecisionSurfaceDisplay:
             estimator predicts several numbers a row.
         ImportError
         """
-        check_count("grid_resolution", grid_resolution)
+        check_count("grid_resolution", grid_resolution, least=2)
         check_count("max_points", max_points)
         check_is_fitted(estimator)
         rows = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
@@ -210,7 +211,7 @@ class DecisionSurfaceDisplay:
             return
         for k, name in enumerate(self.classes):
             self.ax_.scatter(*self.X[self.y == k].T, s=16, color=colour_of_class(k), marker=marker_of_class(k),
-                             edgecolors="white", linewidths=0.4, label=name)  # fmt: skip
+                             edgecolors="white", linewidths=0.4, label=entry(name))  # fmt: skip
 
 
 def _labels(estimator: Any) -> tuple[Array | None, str]:

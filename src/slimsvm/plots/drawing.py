@@ -33,6 +33,7 @@ PAPER = 0.45  # how much of a class's colour its region has
 MARKERS = "o", "s", "^", "D", "v", "P", "X"
 LABEL_WIDTH, LABEL_LINES = 36, 2  # characters of a line, and lines, of a feature's name on an axis
 IN_A_COLUMN = 12  # entries of a legend that stand above each other
+MOST_NAMED = 36  # entries of a legend: more would leave no room for what is drawn
 
 
 def colour_of_class(number: int) -> str:
@@ -59,6 +60,12 @@ def label(name: Any) -> str:
     ).replace("$", r"\$")
 
 
+def entry(name: Any) -> str:
+    """Return a name for a legend, where matplotlib leaves out what begins with an underscore."""
+    text = label(name)
+    return f" {text}" if text.startswith("_") else text
+
+
 def axes_for(ax: Any, size: tuple[float, float] | None = None) -> Any:
     """Return the given axes, or the axes of a new figure."""
     return figure_of(size).subplots() if ax is None else ax
@@ -74,9 +81,11 @@ def figure_of(size: tuple[float, float] | None) -> Any:
 
 
 def add_legend(ax: Any, is_new: bool, handles: Any = None, title: str | None = None) -> None:
-    """Add a legend on the right of new axes, where it covers nothing, and within others; none without labels."""
+    """Add a legend on the right of new axes, where it covers nothing, and within others; none without labels, or with
+    more of them than there is room for.
+    """
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
-    if not handles:
+    if not 0 < len(handles) <= MOST_NAMED:
         return
     place: dict[str, Any] = {"loc": "best"}
     if is_new:
@@ -98,10 +107,10 @@ def names_of_features(names: Iterable[Any] | None, n_features: int) -> list[str]
     return found
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raise an error where the value is no integer of 1 or more."""
-    if not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
+def check_count(name: str, value: Any, least: int = 1) -> None:
+    """Raise an error where the value is no integer, or a smaller one."""
+    if not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, found {value!r}")
 
 
 def check_choice(name: str, value: Any, known: Iterable[str]) -> None:

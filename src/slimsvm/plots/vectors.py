@@ -10,7 +10,16 @@ import numpy as np
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.docstrings import described
 from slimsvm.estimators._shared.saving import plain_model_of
-from slimsvm.plots.drawing import DRAWING, add_legend, axes_for, check_count, colour_of_class, label, names_of_features
+from slimsvm.plots.drawing import (
+    DRAWING,
+    add_legend,
+    axes_for,
+    check_count,
+    colour_of_class,
+    entry,
+    label,
+    names_of_features,
+)
 
 Array = np.ndarray
 
@@ -85,7 +94,7 @@ class VectorsDisplay:
         ImportError
         """
         check_count("max_vectors", max_vectors)
-        if shape is not None and np.shape(shape) != (2,):
+        if shape is not None and (np.shape(shape) != (2,) or np.asarray(shape).dtype.kind not in "iu"):
             raise ValueError(f"shape must be (height, width) of an image or None, found {shape!r}")
         model = plain_model_of(estimator)
         if model.kernel.form == "columns":
@@ -162,7 +171,7 @@ class VectorsDisplay:
         self.ax_.set_yticks([0.0, 1.0], ["smallest", "largest"])
         self.ax_.set(xlabel="feature", ylabel="value among these vectors", xlim=(places[0], places[-1]))
         shown = sorted(set(self.of_class.tolist()))
-        handles = [Line2D([], [], color=colour_of_class(k), label=self.classes[k]) for k in shown]
+        handles = [Line2D([], [], color=colour_of_class(k), label=entry(self.classes[k])) for k in shown]
         add_legend(self.ax_, is_new, handles)
 
 
