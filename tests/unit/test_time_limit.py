@@ -17,7 +17,7 @@ from slimsvm.kernels.operands import MAP_WORK, RowSizes
 from slimsvm.parts.descent.basis_descent import Descent
 from slimsvm.parts.dual_ascent import smo
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.run import Status
+from slimsvm.parts.run import ReportSettings, Status, reported
 from slimsvm.parts.solver import Solver, nothing
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary
@@ -70,6 +70,20 @@ def test_a_fit_ends_within_a_piece_of_the_limit(solver, share, evaluations):
     loss = np.maximum(0.0, 1.0 - y * scores).sum()
     norm = fit.model.norm_squared() + float(np.sum(fit.model.intercept**2))
     assert fit.objective == pytest.approx(0.5 * norm + 3.0 * loss, rel=1e-4)
+
+
+def test_the_report_has_its_share_of_the_limit_and_no_more(evaluations, monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", lambda: evaluations[0] / (40 * PIECE))
+    X, y = classes()
+    settings = (ReportSettings(work=0, share=0.01),)
+    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), settings=settings)
+    rows = KernelRows(RBF(0.5), X)
+    with time_limit(1.0):
+        found = reported(
+            problem, Status.TIME_LIMIT, 2000, lambda: rows.scores(rows.points(np.arange(2000)), np.ones((2000, 1)))
+        )
+    assert found is None
+    assert evaluations[0] <= 2 * PIECE
 
 
 def test_passes_are_the_same_whether_the_clock_is_looked_at_or_not(evaluations):
@@ -152,6 +166,18 @@ def test_the_model_is_the_same_as_without_a_limit():
     for generator, limit in zip(generators, (None, 1e9), strict=True):
         learned(Refine(6, epochs=2), max_seconds=limit, random_state=generator)
     assert generators[0].random() == generators[1].random()
+
+
+def test_svms_of_subsets_end_together_with_the_whole_time(evaluations, monkeypatch):
+    """Each of five has half a second, in which 20 pieces are evaluated here, and all of them have no more."""
+    monkeypatch.setattr(time, "perf_counter", lambda: evaluations[0] / (40 * PIECE))
+    X, y = classes(3000)
+    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1.0, random_state=0, n_jobs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = CrossTrainer(first_C=1.0).solve(replace(problem, max_seconds=0.5))
+    assert fit.status is Status.TIME_LIMIT
+    assert evaluations[0] < 100 * PIECE  # with the scores of all rows by five SVMs
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])

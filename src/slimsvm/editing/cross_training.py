@@ -311,7 +311,8 @@ class CrossTrainer(Solver):
 
         def train_on(rows: Array, C: float, callbacks: tuple = (), verbose: int = 0) -> Fit:
             part = some_rows(problem, rows, C=C, max_seconds=clock.left())
-            return self.svm_solver.solve(replace(part, verbose=verbose), callbacks=callbacks)
+            with clock.within():
+                return self.svm_solver.solve(replace(part, verbose=verbose), callbacks=callbacks)
 
         choice, spent, fits = Choice(self.C, 0.0, []), 0, dict[float, Fit]()
         kept = np.intersect1d(edited.kept, edited.split.training)
@@ -379,7 +380,8 @@ class CrossTrainer(Solver):
 
         def fit_to(rows: Array) -> Fit:
             part = some_rows(problem, rows, C=edited.first.C, max_seconds=clock.left(VECTORS_SHARE), random_state=rng)
-            fit = self.svm_solver.solve(part)
+            with clock.within():
+                fit = self.svm_solver.solve(part)
             if fit.status is Status.INTERRUPTED:
                 clock.stop()
             return fit

@@ -27,12 +27,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from slimsvm.core.clock import OutOfTimeError, time_limit
+from slimsvm.core.clock import Limit as TimeLimit
+from slimsvm.core.clock import OutOfTimeError, time_limit, under
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Problem
@@ -234,7 +236,12 @@ class Clock:
 
     def __init__(self, limit: float | None):
         self._begun, self._limit = time.perf_counter(), limit
+        self._whole = None if limit is None else TimeLimit(limit, None)
         self.status = Status.CONVERGED
+
+    def within(self) -> under:
+        """Have fits, each of which is given at least a moment, end together with the whole time."""
+        return under(self._whole)
 
     def left(self, share: float = 1.0) -> float | None:
         """Return the seconds left of that share of the limit, at least a moment; None without a limit."""
@@ -249,7 +256,7 @@ class Clock:
 
     def stop(self) -> None:
         """End all time after Ctrl-C: the rows and SVMs so far go into a model."""
-        self._limit, self.status = 0.0, Status.INTERRUPTED
+        self._limit, self._whole, self.status = 0.0, None, Status.INTERRUPTED
 
 
 def train_on_subsets(
@@ -332,7 +339,8 @@ def _tried(
     def fit_range(lo: int, hi: int) -> None:
         for j in range(lo, hi):
             if not is_over():
-                fits[j] = solver.solve(replace(subsets[j], C=C, max_seconds=clock.left(FIRST_SHARE)))
+                with nullcontext() if may_end else clock.within():
+                    fits[j] = solver.solve(replace(subsets[j], C=C, max_seconds=clock.left(FIRST_SHARE)))
 
     try:
         with time_limit(clock.left(FIRST_SHARE) if may_end else None):
@@ -442,7 +450,8 @@ class Spanned:
     def fit(self, C: float, callbacks: tuple = ()) -> Fit:
         """Fit the SVM of these vectors at this C; `Fit.basis_rows` are positions in the whole problem."""
         part = replace(self.part, C=C, max_seconds=self.clock.left())
-        fit = self.solver.solve(part, self.start, callbacks)
+        with self.clock.within():
+            fit = self.solver.solve(part, self.start, callbacks)
         fit.basis_rows = None if fit.basis_rows is None else self.index[fit.basis_rows]
         return fit
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from slimsvm.core.clock import Limit, OutOfTimeError, present_limit, time_limit
 from slimsvm.kernels import KernelRows
-from slimsvm.kernels.operands import SPARSE_WORK
+from slimsvm.kernels.operands import MAP_WORK, SPARSE_WORK
 from slimsvm.kernels.pairs import between
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import Kept, Problem
@@ -263,7 +263,7 @@ class ReportSettings:
 
 def work_of_scores(rows: Rows, n_basis: int) -> int:
     """Return how many multiply-adds of dense rows take about as long as the scores of all rows."""
-    return n_basis * (rows.n_stored * (SPARSE_WORK if rows.is_sparse else 1) + 8 * rows.n_rows)
+    return n_basis * (rows.n_stored * (SPARSE_WORK if rows.is_sparse else 1) + MAP_WORK * rows.n_rows)
 
 
 def is_basis_finite(basis: Any) -> bool:
@@ -303,7 +303,7 @@ def reported(problem: Problem, status: Status, n_basis: int, looked: Callable[[]
     if status is Status.INTERRUPTED or limit is None:
         return None
     try:
-        with time_limit(own.share * limit.seconds):
+        with time_limit(own.share * limit.seconds, least=0.0):  # what a fit needs in any case it has had
             return looked()
     except OutOfTimeError:
         return None

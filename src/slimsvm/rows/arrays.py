@@ -24,7 +24,7 @@ PASS_ROWS = 1 << 18
 # The values that are checked together for being finite.
 CHECKED_VALUES = 1 << 20
 # The values that are copied between two looks at the clock.
-TAKEN_VALUES = 1 << 22
+TAKEN_VALUES = 1 << 21
 
 
 class Rows(ABC):
