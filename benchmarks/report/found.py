@@ -192,17 +192,20 @@ class Found:
         done = sum(record["status"] == "done" for record in self.cells.values())
         begun = sorted(record["begun"][:10] for record in self.cells.values())
         machines = Counter(machine_of(record["machine"]) for record in self.cells.values())
-        versions = dict.fromkeys(
-            f"{name} {value}"
-            for record in self.cells.values()
-            for name, value in record["machine"].items()
-            if name not in OF_MACHINE
-        )
-        told = "; ".join(f"{name} ({n} cells)" for name, n in machines.most_common())
+        versions: dict[str, dict[str, None]] = {}
+        for record in self.cells.values():
+            for name, value in record["machine"].items():
+                if name not in OF_MACHINE:
+                    versions.setdefault(name, {})[str(value)] = None
+        programs = ", ".join(f"{name} {' and '.join(values)}" for name, values in versions.items())
+        told = "; ".join(f"{name} ({n} cell{'s' * (n > 1)})" for name, n in machines.most_common())
         others = sum((record.get("load") or 0.0) > BUSY for record in self.cells.values())
         days = " to ".join(dict.fromkeys((begun[0], begun[-1])))
-        beside = f" {others} cells were begun beside other work." if others else ""
-        return f"{done} of {len(self.cells)} cells done, {days}. {told}.{beside} {', '.join(versions)}."
+        beside = f" When {others} of them began, the machine had other work, too." if others else ""
+        return (
+            f"{done} of {len(self.cells)} cells (runs of a benchmark on a data set) are done, {days}.{beside} "
+            f"Measured on: {told}. Measured with: {programs}."
+        )
 
     def records(self, kind: str) -> Rows:
         """Of each cell of a benchmark: when, where and at which commits it was measured, and what has changed since."""

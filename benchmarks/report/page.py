@@ -167,10 +167,14 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """A table that sorts."""
     columns = columns_of(rows)
     head = "".join(f'<th scope="col"><button type="button">{html.escape(name)}</button></th>' for name in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(shown(row.get(name)))}</td>" for name in columns) + "</tr>" for row in rows
-    )
+    body = "".join("<tr>" + "".join(entry(shown(row.get(name))) for name in columns) + "</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def entry(text: str) -> str:
+    """An entry of a table; sentences have room, so that rows are not as high as a screen."""
+    kind = ' class="sentence"' if len(text) > 50 else ""
+    return f"<td{kind}>{html.escape(text)}</td>"
 
 
 def as_docs(sections: Iterable[tuple[str, list[Item]]], found: Found) -> str:

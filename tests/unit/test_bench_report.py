@@ -184,7 +184,8 @@ def test_the_page_has_every_figure_and_table_and_says_what_lacks(results, tmp_pa
     for title in SECTIONS:
         assert title in text
         assert f"\n## {title}\n\n### " in docs
-    assert "4 of 5 cells done, 2026-01-01. one, 2 cores (5 cells). numpy 2." in text
+    assert "4 of 5 cells (runs of a benchmark on a data set) are done, 2026-01-01. Measured on: one, 2 cores" in text
+    assert "Measured with: numpy 2." in text
     for part in (
         *(f"Figure {i}:" for i in range(1, 8)),
         "checkerboard, violated r=400, paper's steps, test error: +0.01 points, at most 0.64 (3,000 rows, there "
