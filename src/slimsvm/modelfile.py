@@ -97,11 +97,13 @@ def read_model(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.nd
     Raises
     ------
     ModelFileError
-        It is not a model file, has a newer format, or was truncated or altered.
+        It is not a model file, has a newer format, was truncated or altered, or comes through a pipe.
     OSError
         It cannot be read, `FileNotFoundError` if there is none.
     """
     with open(os.fspath(path), "rb") as file:  # a number would be a file that is open, and be closed
+        if not file.seekable():
+            raise ModelFileError(f"{path} is a pipe: a model file is read where it lies")
         start = file.read(_PREFIX)
         if start[: len(MAGIC)] != MAGIC:
             raise ModelFileError(f"{path} is not a slimsvm model file")

@@ -118,6 +118,8 @@ def test_what_comes_through_a_pipe(capsys, here):
     assert through_a_pipe("train pipe m.slim --quiet --task classification", 0).out.startswith("data")
     said = "pipe: is a pipe, which is read only once: say by --task what is trained"
     assert through_a_pipe("train pipe m.slim --quiet", 1).err == f"slimsvm: error: {said}\n"
+    rows = (here / "good.slim").read_bytes()
+    assert "pipe is a pipe: a model file is read where it lies" in through_a_pipe("info pipe", 1).err
     assert fail(capsys, "predict good.slim -").endswith("nor a data set of that name (standard input is /dev/stdin)")
 
 

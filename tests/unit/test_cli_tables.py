@@ -183,6 +183,7 @@ def test_what_is_unclear_is_asked_for_at_once(capsys, data, tmp_path, options, m
     ("text", "message"),
     [
         ("a,b\n", "holds no rows"),
+        ("a,label\nx\0,p\ny,q\n", "found a zero byte, which no text has"),
         ("a,a\n1,2\n", "found more than once: 'a'"),
         ("a,b\n1,2\n3\n", "row 3: found 1 values"),
         ("a,,,label\n1,2,u,p\n3,4,u,q\n", "columns 2, 3 have no name"),

@@ -185,6 +185,8 @@ def csv_rows(path: str, most_lines: int | None = None) -> list[list[str]]:
     opened: Any = gzip.open if path.lower().endswith(".gz") else open
     with opened(path, "rb") as file, io.TextIOWrapper(file, encoding_of(file.peek(2)), newline="") as text:
         lines = list(islice(text, most_lines))
+    if any("\0" in line for line in lines):
+        raise csv.Error("found a zero byte, which no text has")
     if lines and (said := re.fullmatch(r"sep=([,;\t])\r?\n", lines[0])):  # as Excel writes
         return [row for row in csv.reader(lines[1:], delimiter=said[1]) if row]
     return [row for row in csv.reader(lines, delimiter=delimiter_of(lines[0])) if row] if lines else []
