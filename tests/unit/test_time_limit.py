@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import SVC, Exact, ExactCuts, Refine, ViolatedCuts
+from slimsvm import SVC, Exact, ExactCuts, LowRank, Refine, ViolatedCuts
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.editing import CrossTrainer
 from slimsvm.kernels import RBF, EvalCounter, KernelRows
@@ -113,6 +113,26 @@ def test_values_with_many_coefficients_take_smaller_pieces(evaluations):
             rows.scores(points, np.ones((300, m)), rows=np.arange(700))
         pieces[m] = evaluations[0] - begun
     assert pieces[1] == pytest.approx(10 * pieces[9 * (4 + MAP_WORK)], rel=0.1)
+
+
+def test_the_model_of_few_rows_is_not_solved_to_rounding(evaluations, monkeypatch):
+    """The time is over with the first kernel value, and the clock stands still then."""
+    solved, usual = [], Solver.solve
+
+    def noted(self, problem, *args, **options):
+        solved.append(problem)
+        return usual(self, problem, *args, **options)
+
+    monkeypatch.setattr(Solver, "solve", noted)
+    monkeypatch.setattr(time, "perf_counter", lambda: 10.0 * (evaluations[0] > 0))
+    X, y = classes()
+    problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), max_seconds=1.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="of the rows is returned"):
+        fit = LowRank(50).solve(problem)
+    few = solved[-1]
+    assert fit.model.n_basis == 50
+    assert few.rows.n_rows < 1000
+    assert not few.is_small
 
 
 def test_certificates_end_too(evaluations):

@@ -228,6 +228,8 @@ class Solver(BaseEstimator):
             warnings.simplefilter("ignore", ConvergenceWarning)
             few = replace(problem, rows=as_rows(rows.take(index, rows.exact_dtype)))
             few = replace(few, examples=examples.take(chosen), kept=None, verbose=0)
+            # Not to the many digits that few rows mean otherwise.
+            few = replace(few, precision="float64") if few.is_small else few
             fit = self.solve(replace(few, max_seconds=LEAST_SECONDS))
         warn_of_time(type(self).__name__, f"the model of {len(index)} of the rows is returned")
         basis_rows = None if fit.basis_rows is None else index[fit.basis_rows]
