@@ -71,10 +71,10 @@ int32_t sum_terms_of(const struct slimsvm_sum_terms_call& call) {
         const int64_t first = lo * ROWS_PER_TILE, end = least(call.n, hi * ROWS_PER_TILE);
         for (int64_t q = 0; q < n_panels; ++q)
             for (int64_t i = first; i < end; i += TOGETHER) {
-                const T* lines[TOGETHER];
-                for (int r = 0; r < TOGETHER; ++r) lines[r] = rows + least(i + r, end - 1) * call.d;
+                const T* dense[TOGETHER];
+                for (int r = 0; r < TOGETHER; ++r) dense[r] = rows + least(i + r, end - 1) * call.d;
                 Vec<T> values[COUNT];
-                panel_values<T, Pair, CODE>(call, lines, panels + q * PANEL<T> * call.d, values);
+                panel_values<T, Pair, CODE>(call, dense, panels + q * PANEL<T> * call.d, values);
                 T numbers[COUNT * LANES<T>];
                 SLIMSVM_EACH (v, COUNT) store<T>(numbers + v * LANES<T>, values[v]);
                 const int64_t size = least(int64_t(PANEL<T>), call.k - q * PANEL<T>);

@@ -129,7 +129,7 @@ struct Scratch {
 template <class T>
 struct TileRows {
     int64_t chosen[ROWS_PER_TILE];
-    const T* lines[ROWS_PER_TILE];  // of dense rows
+    const T* dense[ROWS_PER_TILE];  // where dense rows begin
     T whole[ROWS_PER_TILE];         // integer part of h
     double shift[ROWS_PER_TILE];    // factor of the row's sums
     bool is_near[ROWS_PER_TILE / ROWS];
@@ -144,7 +144,7 @@ inline void choose_rows(const RowsOf<T>& rows, const Job& job, int64_t tile, boo
         const int64_t i = r < chosen.n ? start + r : start;  // past the end: any row
         const int64_t row = job.index ? job.index[i] : job.first + i;
         chosen.chosen[r] = row;
-        chosen.lines[r] = rows.indptr ? nullptr : rows.values + row * rows.n_features;
+        chosen.dense[r] = rows.indptr ? nullptr : rows.values + row * rows.n_features;
         chosen.whole[r] = T(rint(double(rows.half[row])));
         // Rows that are far or not finite have the factor 0.
         chosen.shift[r] = job.code == SLIMSVM_EXP2 ? rows.factor[row] : double(rows.factor[row] != 0.0);
@@ -160,8 +160,8 @@ inline void choose_rows(const RowsOf<T>& rows, const Job& job, int64_t tile, boo
 }
 
 template <class T>
-SLIMSVM_INLINE void find_lines(const TileRows<T>& chosen, int64_t b, const T* (&lines)[ROWS]) {
-    SLIMSVM_EACH (r, ROWS) lines[r] = chosen.lines[b + r];
+SLIMSVM_INLINE void find_dense(const TileRows<T>& chosen, int64_t b, const T* (&dense)[ROWS]) {
+    SLIMSVM_EACH (r, ROWS) dense[r] = chosen.dense[b + r];
 }
 
 // z of the ROWS sparse rows from b on and one panel.
@@ -188,12 +188,12 @@ SLIMSVM_INLINE void tile_z(const RowsOf<T>& rows, const PointsOf<T>& points, con
     const T* panel = points.panels + q * PANEL<T> * rows.n_features;
     const T* base = points.base + q * PANEL<T>;
     if (points.form == SLIMSVM_INNER || points.form == SLIMSVM_MANHATTAN) {
-        const T* lines[ROWS];
-        find_lines<T>(chosen, b, lines);
+        const T* dense[ROWS];
+        find_dense<T>(chosen, b, dense);
         if (points.form == SLIMSVM_INNER)
-            tile_sums<T, Inner>(lines, panel, rows.n_features, base, S);
+            tile_sums<T, Inner>(dense, panel, rows.n_features, base, S);
         else
-            tile_sums<T, Manhattan>(lines, panel, rows.n_features, base, S);
+            tile_sums<T, Manhattan>(dense, panel, rows.n_features, base, S);
         return;
     }
     Vec<T> sums[ROWS][VECTORS];  // S itself stays in registers: no function has its address
@@ -212,15 +212,15 @@ __attribute__((noinline)) void sparse_z_of(const RowsOf<T>& rows, const PointsOf
     const int64_t n_slots = points.n_panels * PANEL<T>;
     const bool is_inner = points.form == SLIMSVM_CSC_INNER;
     for (int r = 0; r < ROWS; ++r) {
-        T* line = z + r * n_slots;
-        for (int64_t j = 0; j < n_slots; ++j) line[j] = points.base[j];
+        T* sums = z + r * n_slots;
+        for (int64_t j = 0; j < n_slots; ++j) sums[j] = points.base[j];
         const int64_t row = chosen.chosen[b + r];
         for (int64_t t = rows.indptr[row]; t < rows.indptr[row + 1]; ++t) {
             const T x = rows.values[t];
             const int64_t f = int64_t(static_cast<const Index*>(rows.columns)[t]);
             for (int64_t u = points.indptr[f]; u < points.indptr[f + 1]; ++u) {
                 const T p = points.panels[u];
-                line[points.indices[u]] += is_inner ? x * p : T(fabs(x) + fabs(p) - fabs(x - p));
+                sums[points.indices[u]] += is_inner ? x * p : T(fabs(x) + fabs(p) - fabs(x - p));
             }
         }
     }
@@ -335,16 +335,16 @@ SLIMSVM_INLINE void store_values(const Vec<T> (&S)[VECTORS], T* out, int64_t siz
 // the constants of a map take registers, too, one of the sums may lie in memory, where an addition waits for the one
 // before: all then take up to twice the time.
 template <class T>
-__attribute__((noinline)) void sums_apart(const T* const (&lines)[ROWS], const T* panel, int64_t n_features,
+__attribute__((noinline)) void sums_apart(const T* const (&dense)[ROWS], const T* panel, int64_t n_features,
                                           const T* base, Vec<T> (&S)[ROWS][VECTORS]) {
     if (base) {
-        tile_sums<T, Inner>(lines, panel, n_features, base, S);
+        tile_sums<T, Inner>(dense, panel, n_features, base, S);
         return;
     }
     Vec<T> sums[ROWS][VECTORS];
     SLIMSVM_EACH (r, ROWS)
         SLIMSVM_EACH (v, VECTORS) sums[r][v] = S[r][v];
-    add_features<T, Inner>(lines, panel, n_features, sums);
+    add_features<T, Inner>(dense, panel, n_features, sums);
     SLIMSVM_EACH (r, ROWS)
         SLIMSVM_EACH (v, VECTORS) S[r][v] = sums[r][v];
 }
@@ -377,14 +377,14 @@ inline void value_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
                             for (int v = 0; v < VECTORS; ++v)
                                 S[r][v] = load<T>(scratch_z + (r * n_panels + q) * PANEL<T> + v * LANES<T>);
                     else if (points.form == SLIMSVM_INNER && (is_apart || left <= LANES<T>)) {
-                        const T* lines[ROWS];
-                        find_lines<T>(chosen, b, lines);
+                        const T* dense[ROWS];
+                        find_dense<T>(chosen, b, dense);
                         const T* panel = points.panels + q * PANEL<T> * rows.n_features;
                         if (left > LANES<T>) {
-                            sums_apart<T>(lines, panel, rows.n_features, points.base + q * PANEL<T>, S);
+                            sums_apart<T>(dense, panel, rows.n_features, points.base + q * PANEL<T>, S);
                         } else {
                             Vec<T> narrow[ROWS][1];
-                            tile_sums<T, Inner, 1>(lines, panel, rows.n_features, points.base + q * PANEL<T>, narrow);
+                            tile_sums<T, Inner, 1>(dense, panel, rows.n_features, points.base + q * PANEL<T>, narrow);
                             for (int r = 0; r < ROWS; ++r) {
                                 S[r][0] = narrow[r][0];
                                 for (int v = 1; v < VECTORS; ++v) S[r][v] = Vec<T>{};
@@ -411,10 +411,10 @@ inline void panel_sums(const RowsOf<T>& rows, const TileRows<T>& chosen, const T
     constexpr int64_t PART = PART_BYTES / (PANEL<T> * int64_t(sizeof(T)));
     for (int64_t part = 0; part < rows.n_features; part += PART)
         for (int64_t b = 0; b < chosen.n; b += ROWS) {
-            const T* lines[ROWS];
-            find_lines<T>(chosen, b, lines);
-            SLIMSVM_EACH (r, ROWS) lines[r] += part;
-            sums_apart<T>(lines, panel + part * PANEL<T>, least(PART, rows.n_features - part), part ? nullptr : base,
+            const T* dense[ROWS];
+            find_dense<T>(chosen, b, dense);
+            SLIMSVM_EACH (r, ROWS) dense[r] += part;
+            sums_apart<T>(dense, panel + part * PANEL<T>, least(PART, rows.n_features - part), part ? nullptr : base,
                           S[b / ROWS]);
         }
 }
@@ -441,10 +441,10 @@ inline void plain_panels(const RowsOf<T>& rows, const PointsOf<T>& points, const
             for (int64_t b = 0; b < chosen.n; b += ROWS) add_plain<T>(S[b / ROWS], chosen, b, w, sums);
         } else {
             for (int64_t b = 0; b < chosen.n; b += ROWS) {
-                const T* lines[ROWS];
-                find_lines<T>(chosen, b, lines);
+                const T* dense[ROWS];
+                find_dense<T>(chosen, b, dense);
                 Vec<T> S[ROWS][VECTORS];
-                tile_sums<T, Step>(lines, panel, rows.n_features, base, S);
+                tile_sums<T, Step>(dense, panel, rows.n_features, base, S);
                 add_plain<T>(S, chosen, b, w, sums);
             }
         }
@@ -515,10 +515,10 @@ inline void score_tiles(const RowsOf<T>& rows, const PointsOf<T>& points, const 
                 for (int64_t c = 0; c < m; ++c)
                     flush<T>(scratch.sums + b * m + c * ROWS, scratch.totals + b * columns + segment * m + c, columns);
         }
-        T* lines = out + tile * ROWS_PER_TILE * columns;
+        T* values = out + tile * ROWS_PER_TILE * columns;
         for (int64_t r = 0; r < chosen.n; ++r)
             for (int64_t j = 0; j < columns; ++j)
-                lines[r * columns + j] = T(scratch.totals[r * columns + j] * chosen.shift[r]);
+                values[r * columns + j] = T(scratch.totals[r * columns + j] * chosen.shift[r]);
     }
 }
 
