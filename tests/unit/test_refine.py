@@ -12,6 +12,7 @@ import naive
 from kernel_cases import NO_DERIVATIVE
 from slimsvm import SVC, SVR, Refine
 from slimsvm.kernels import RBF, CallableKernel, Laplacian, Linear, Polynomial, Precomputed, kernels_with
+from slimsvm.parts.descent.basis_descent import StepSettings, step_sizes
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Status
 from slimsvm.rows import as_rows
@@ -277,8 +278,8 @@ def test_a_rate_that_is_too_high_is_halved(moons):
 def test_evaluations_are_counted(moons):
     X, y = moons
     fit, _ = solve(X, y, Refine(6, epochs=4, finish=False))
-    # Every sweep sees each row once, and all six vectors at each of its six steps.
-    assert fit.history[-1]["kernel_evals"] == 4 * (3000 * 6 + 6 * 6 * 6)
+    # 500 rows for the sizes of steps. Every sweep sees each row once, and all six vectors at each of its six steps.
+    assert fit.history[-1]["kernel_evals"] == 500 * 6 + 4 * (3000 * 6 + 6 * 6 * 6)
     assert fit.counters["report_kernel_evals"] == 3000 * 6
 
 
@@ -337,3 +338,18 @@ def test_warm_start_only_from_a_refine_fit(moons):
     problem = solve(*moons, Refine(2, epochs=1))[1]
     with pytest.raises(ValueError, match="can only be warm-started from a Refine fit, found str"):
         Refine(2).solve(problem, state="yesterday's")
+
+
+def test_coefficients_take_larger_steps_where_few_vectors_move_a_score():
+    """As if there were as many vectors as kernel values have a norm of; one for each row at least."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    coef = []
+    for gamma in (1e-6, 1e-3, 100.0, 1e6):
+        problem = Problem(as_rows(X), Binary().encode(np.where(X[:, 0] > 0, 1, -1)), Binary(), RBF(gamma), C=1.0)
+        rows, basis = problem.bind(), X[rng.permutation(400)[:100]]
+        coef.append(step_sizes(problem, rows, Refine(100), basis, 1.0, rng).coef)
+    own = StepSettings()
+    assert coef[0] == coef[1] == pytest.approx(0.1 / 2 * own.coef_rate / 10)  # as if all values were 1
+    assert coef[3] == pytest.approx(coef[0] * 10 / own.usual_ratio)
+    assert coef[1] < coef[2] <= coef[3]

@@ -31,13 +31,15 @@ SPREAD_NUMBERS = 1 << 20
 class StepSettings:
     """Sizes of steps beside the solver's rate, pull of a learned metric, and noise.
 
-    docs/experiments/learned_bases.md settles ``rate_vectors``, ``loss_share``, ``pull_vectors`` and ``noise``,
-    structured_outputs.md ``most_push``. The others were chosen, not measured.
+    docs/experiments/learned_bases.md settles ``usual_ratio``, ``rate_vectors``, ``loss_share``, ``pull_vectors`` and
+    ``noise``, structured_outputs.md ``most_push``. The others were chosen, not measured.
     """
 
     # Rates relative to that of the basis: of the coefficient of a single vector, for a unit of the score; of the
     # intercept.
     coef_rate: float = 100.0
+    # … times √k / ‖k(x, b_1..k)‖ over this number, at least 1: in a narrow kernel few of k vectors move a score.
+    usual_ratio: float = 5.0
     intercept_rate: float = 1.0
     # The rate is that of up to so many vectors; beyond it falls with the root of their number.
     rate_vectors: int = 25
@@ -47,9 +49,10 @@ class StepSettings:
     pull_vectors: int = 50
     # Where score columns compete in a loss of several rows, or in one that only the task knows, all coefficients of a
     # column together push a score by at most so many units in a step: labels that overtake each other by more at the
-    # start never settle. So many rows, and as many vectors, are what this is estimated from.
+    # start never settle.
     most_push: float = 2.0
-    push_sample: int = 500
+    # Rows, and as many vectors, that kernel values between rows and vectors are estimated from.
+    value_sample: int = 500
     # noise="auto": standard deviations, for dense rows of at least so many features, where classes are learned in the
     # kernel's own metric.
     noise: float = 0.4
@@ -125,8 +128,10 @@ def step_sizes(
     rate, share = basis_rate(solver.rate, k, own), own.loss_share / np.sqrt(max(1.0, k / own.pull_vectors))
     score = unit * examples.n_examples / examples.n_rows / slope_of_zero(problem)
     coef, known = rate * own.coef_rate / np.sqrt(k) * score, known_loss(problem)
+    if kernel_rows.kernel.has_metric:
+        coef *= max(1.0, ratio_of_norms(kernel_rows, basis, index, own.value_sample) / own.usual_ratio)
     if (known is None or known.sequences is not None) and problem.task.n_outputs > 1:
-        value = mean_kernel_value(kernel_rows, basis, index, rng, own.push_sample)
+        value = mean_kernel_value(kernel_rows, basis, index, rng, own.value_sample)
         coef = min(coef, own.most_push * score / max(1e-12, k * value))
     return Rates(
         basis=rate * halfway,
@@ -169,6 +174,15 @@ def mean_kernel_value(kernel_rows: KernelRows, basis: Any, index: Array, rng: np
     some = rng.choice(index, min(most, len(index)), replace=False)
     points = kernel_rows.points_of(basis[rng.permutation(basis.shape[0])[:most]])
     return float(np.abs(kernel_rows.block(points, rows=np.sort(some))).mean())
+
+
+def ratio_of_norms(kernel_rows: KernelRows, basis: Any, index: Array, most: int) -> float:
+    """√k by the root mean square, over at most so many rows, of the norm of a row's kernel values with k vectors; at
+    most √k, which one vector for each row has.
+    """
+    some = index[np.linspace(0, len(index) - 1, min(most, len(index)), dtype=np.int64)]
+    values = kernel_rows.block(kernel_rows.points_of(basis), rows=some).astype(np.float64)
+    return 1.0 / float(np.sqrt(max(np.square(values).mean(), 1.0 / basis.shape[0])))
 
 
 # -- Schedule, batches, and the model that they make -------------------------------------------------------------------
