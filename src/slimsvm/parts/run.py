@@ -275,7 +275,7 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     """Return the fit; raise an error if its objective or a number of its model is not finite."""
     model, found = fit.model, None
     has_objective = has_objective and not fit.status.is_cut  # see `reported`
-    if not all(np.isfinite(part).all() for part in (model.coef, model.intercept, model.plain)):
+    if not (np.isfinite(model.coef).all() and np.isfinite(model.intercept).all() and np.isfinite(model.plain).all()):
         found = "coefficients that are NaN or infinite"
     elif fit.basis_rows is None and not is_basis_finite(model.basis):
         found = "basis vectors that are NaN or infinite"
