@@ -183,6 +183,14 @@ def test_text_where_a_number_belongs():
     )
 
 
+@pytest.mark.parametrize("make", [SVR, lambda: SVR(loss="poisson")])
+def test_a_text_where_a_target_belongs(make):
+    X = problem()[0]
+    said = "y must hold numbers, found 'spam' at row 3; SVC takes labels"
+    y, weights = ["1.5", "2", "3", *["spam"] * (len(X) - 3)], np.r_[0.0, np.ones(len(X) - 1)]
+    refused(lambda: make().fit(X, y, weights), said)
+
+
 @BOTH
 def test_a_precomputed_matrix_must_be_square(name):
     X, y = problem(name)

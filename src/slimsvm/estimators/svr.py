@@ -11,7 +11,7 @@ from slimsvm import tasks
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, unchanged_by_failure, with_callbacks
 from slimsvm.estimators._shared.conformal import PredictsIntervals
-from slimsvm.estimators._shared.input_checks import check_finite, check_option
+from slimsvm.estimators._shared.input_checks import check_finite, check_option, numbers_of
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.streams import begin_stream, fit_chunk, has_partial_fit
 
@@ -105,9 +105,10 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         sample_weight
         """
         X, y = self._check_X(X, reset=True, y=y)
+        y = numbers_of(y, "SVC")
         X, y, weights, index = self._training_rows(X, y, sample_weight)
         if self.loss == "poisson":  # while positions in the X given are known
-            tasks.check_counts(np.asarray(y, np.float64), index)
+            tasks.check_counts(y, index)
         task, examples, centre = self._encode(y, weights)
         self._solve(X, y, examples, task, weights, index, shift=centre)
         return self
@@ -159,11 +160,12 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         """
         is_first = begin_stream(self)
         X, y = self._check_X(X, reset=is_first, y=y)
+        y = numbers_of(y, "SVC")
         X, y, weights, _ = self._weighted_rows(X, y, sample_weight)
         task, _, centre = self._encode(y, weights)
         if is_first:
             self._centre = centre
-        fit_chunk(self, X, task.encode(np.asarray(y, np.float64) - self._centre, weights), task, weights)
+        fit_chunk(self, X, task.encode(y - self._centre, weights), task, weights)
         return self
 
     def predict(self, X):

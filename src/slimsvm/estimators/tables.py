@@ -28,6 +28,7 @@ from slimsvm.estimators._shared.input_checks import (
     check_sample_weight,
     checked_target,
     found_classes,
+    numbers_of,
 )
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
 from slimsvm.estimators._shared.table_saving import goal_of, save_table_estimator, table_parts
@@ -266,21 +267,6 @@ def check_finite_target(y: Array) -> None:
         raise ValueError(f"Input y contains NaN or infinity: {y[row]} at row {row}; accepted are finite numbers")
 
 
-def _as_numbers(y: Array) -> Array:
-    """Targets as float64; an error that names the first that is no number."""
-    try:
-        return np.asarray(y, np.float64)
-    except (TypeError, ValueError):
-        for row, value in enumerate(y):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                raise ValueError(
-                    f"y must hold numbers, found {value!r} at row {row}; TableClassifier takes labels"
-                ) from None
-        raise
-
-
 def normalised(probabilities: Array) -> Array:
     """Probabilities that add up to 1."""
     found: Array = probabilities / probabilities.sum(axis=1, keepdims=True)
@@ -303,7 +289,7 @@ def report_of(table: Table, told: list[str], found: Found, machines: list[Any], 
         of_mean, of_best, without = found.losses
         lines.append(
             f"{goal.measure} on held-out rows: {of_mean:.4g} of the weighted mean, {of_best:.4g} of the best model, "
-            f"{without:.4g} without columns"
+            f"{without:.4g} of a constant prediction"
         )
     lines += [f"  {machine.told()}" for machine in machines]
     return "\n".join(lines)
@@ -519,7 +505,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
         """
         y = column_or_1d(checked_target(y), warn=True)
         check_finite_target(y)
-        y = _as_numbers(y)
+        y = numbers_of(y, "TableClassifier")
         check_finite_target(y)
         self._search(X, y, sample_weight, self._goal_of)
         return self

@@ -543,6 +543,22 @@ def target_of(y: Any, n: int, is_numeric: bool, several: bool) -> Any:
     return check_X_y(np.zeros((n, 1)), y, y_numeric=is_numeric, multi_output=several)[1]
 
 
+def numbers_of(y: Any, classifier: str) -> Array:
+    """Targets as float64; an error names the first that is no number, and the estimator that takes labels."""
+    try:
+        return np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        for (row, *_), value in np.ndenumerate(np.asarray(y)):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                found = str(value) if isinstance(value, str) else value
+                raise ValueError(
+                    f"y must hold numbers, found {found!r} at row {row}; {classifier} takes labels"
+                ) from None
+        raise
+
+
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
