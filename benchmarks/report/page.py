@@ -26,6 +26,7 @@ from benchmarks.shared.registry import BENCHES, draw
 from slimsvm.cli.output import CommandError, say
 
 COLOURS = 48  # of a picture
+MOST_TOLD = 4  # checks in the text that stands for a picture
 INTRODUCTION = (
     "The figures and tables of four papers, measured with this library's implementations, and other libraries beside "
     "ours. Each claim of a paper is checked: ✓ if it agrees with what was measured here, ✗ if not, and why. "
@@ -157,10 +158,18 @@ def picture(path: Path, item: Item) -> str:
     with Image.open(path) as image, BytesIO() as few:
         image.convert("RGB").quantize(COLOURS).save(few, "png", optimize=True)
         data = base64.b64encode(few.getvalue()).decode("ascii")
-    lines, cell = item.text.splitlines(), html.escape(path.parent.name)
-    seen = next((line for line in lines if line.startswith(SEEN)), "".join(lines[:1]))
-    alt = html.escape(f"{item.title} ({path.parent.name}). {seen}", quote=True)
+    cell = html.escape(path.parent.name)
+    alt = html.escape(f"{item.title} ({path.parent.name}). {seen_in(path, item)}", quote=True)
     return f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"><figcaption>{cell}</figcaption></figure>'
+
+
+def seen_in(path: Path, item: Item) -> str:
+    """What was checked of the set of a picture's cell; where nothing was, what is said of all."""
+    data = path.parent.name.rpartition("-")[2]
+    checked = [row["checked"] for rows in item.tables[:1] for row in rows if str(row.get("checked")).startswith(data)]
+    lines = item.text.splitlines()
+    of_all = next((line for line in lines if line.startswith(SEEN)), "".join(lines[:1]))
+    return f"{'; '.join(checked[:MOST_TOLD])}." if checked else of_all
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -19,7 +19,7 @@ from benchmarks.report import found as found_of_cells
 from benchmarks.report.cells import CELLS, Cell
 from benchmarks.report.doc_tables import RESULTS
 from benchmarks.report.found import STALE_WITH, Found, rows_of_markdown
-from benchmarks.report.page import with_timed
+from benchmarks.report.page import Item, seen_in, with_timed
 from benchmarks.report.papers import SECTIONS
 from benchmarks.report.peers_section import how_beaten
 from benchmarks.shared.fronts import front, is_never_beaten
@@ -292,6 +292,13 @@ def test_what_changed_is_asked_of_git():
 
 def test_every_cell_of_the_committed_results_is_one_that_all_runs():
     assert [name for name in Found(RESULTS).cells if name not in CELLS] == []
+
+
+def test_the_text_of_a_picture_says_what_is_seen_of_its_set():
+    checks = [{"": "✓", "checked": f"{data}, uniform: n^0.4"} for data in ("board", "covtype")]
+    item = Item("Figure 1", "The paper: it grows.\nHere: all of it.", [checks])
+    assert seen_in(Path("sampled-cuts-scaling-covtype/figure-1.png"), item) == "covtype, uniform: n^0.4."
+    assert seen_in(Path("sampled-cuts-sample-size/figure-1.png"), item) == "Here: all of it."
 
 
 def test_pictures_have_the_seconds_of_the_texts():
