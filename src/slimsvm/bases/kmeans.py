@@ -256,9 +256,19 @@ def _spread_rows(block: Any, squares: Array, k: int, rng: np.random.Generator) -
         nearest = left[best]
         sums = np.cumsum(nearest)
         if len(chosen) == k or not sums[-1] > 0.0:
-            rows = block[chosen]
-            return rows.toarray() if is_sparse(rows) else rows
+            return _as_dense(block[chosen])
         drawn = np.minimum(np.searchsorted(sums, rng.random(n_drawn) * sums[-1], side="right"), n - 1)
+
+
+def _as_dense(rows: Any) -> Any:
+    """Return the first centres as an array; wide ones are written in pieces."""
+    if not is_sparse(rows):
+        return rows
+    centres = np.empty(rows.shape)
+    for part in in_pieces(len(centres), max(1, CENTRE_NUMBERS // max(1, rows.shape[1]))):
+        check_time()
+        centres[part] = rows[part].toarray()
+    return centres
 
 
 def _distinct(centres: Array) -> Array:
