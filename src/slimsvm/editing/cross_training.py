@@ -196,6 +196,8 @@ class CrossTrainer(Solver):
             fit = self._last(problem, edited, rng, clock, tuple(callbacks)) if self.second_stage else None
             has_no_time = fit is not None and fit.status.is_cut and not fit.model.n_basis
             if fit is None or (has_no_time and any(len(rows) for rows in edited.first.support)):
+                if has_no_time:
+                    clock.is_over()  # the mean's own status does not say it
                 fit = _bag(problem, edited)
         if fit.status is Status.TIME_LIMIT or clock.status is not Status.CONVERGED:
             fit.status = clock.status if clock.status is not Status.CONVERGED else fit.status
