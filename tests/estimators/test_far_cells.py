@@ -160,3 +160,27 @@ def test_single_far_rows_have_no_centre_and_many_have_their_share():
     many[::5, 2] = -999999.0
     assert far_centres(cluster()) == 0
     assert 2 <= far_centres(many) <= 4
+
+
+CONSTANT = {
+    "two classes": (SVC(gamma=0.5, C=10.0, solver="refine", max_basis=40, random_state=0), lambda s: s > 0),
+    "log odds": (SVC(gamma=0.5, C=10.0, loss="logistic", max_basis=40, random_state=0), lambda s: s > 0),
+    "another kernel": (SVR(kernel="matern32", gamma=0.5, C=10.0, max_basis=40, random_state=0), lambda s: s),
+    "centres": (SVC(gamma=0.5, C=10.0, solver=LowRank(40, basis="kmeans"), random_state=0), lambda s: s > 0),
+    "labels": (
+        SVC(kernel="rational_quadratic", gamma=0.5, C=10.0, max_basis=40, random_state=0),
+        lambda s: np.stack([s > 0, s > 0.7], axis=1).astype(int),
+    ),
+}
+
+
+@pytest.mark.parametrize("value", [1e9, 1e12])
+@pytest.mark.parametrize("name", sorted(CONSTANT))
+def test_a_column_that_is_large_and_constant_changes_nothing(name, value):
+    """Distances between its rows and centres of k-means are small differences of large squares."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    estimator, target = CONSTANT[name]
+    y = target(np.sin(2.0 * X[:, 0]) + X[:, 1] * (X[:, 0] > 0))
+    scores = [estimator.fit(rows, y).score(rows, y) for rows in (X, np.c_[X, np.full(150, value)])]
+    assert scores[1] > scores[0] - 0.02

@@ -1,12 +1,13 @@
-"""K-means centres: which are distinct, and that the clock is looked at while they are found."""
+"""K-means centres: which are distinct, and how they are found: far from 0, and looking at the clock."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from slimsvm.bases import kmeans
+from slimsvm.bases import KMeans, kmeans
 from slimsvm.bases.kmeans import CENTRE_NUMBERS, _centres, _distinct, _of_batches
 from slimsvm.core.clock import OutOfTimeError, time_limit
+from slimsvm.kernels import RBF, KernelRows
 
 
 def test_distinct_centres_are_those_of_numpy():
@@ -59,3 +60,15 @@ def test_centres_of_wide_rows_are_moved_and_compared_in_pieces(monkeypatch):
     _of_batches(block, k, 0)
     in_a_batch = (looked[0] - k) / (kmeans.PASSES * n // kmeans.BATCH_SIZE)
     assert in_a_batch > 2 * k * width / CENTRE_NUMBERS
+
+
+@pytest.mark.parametrize("n", [200, 5000])
+def test_rows_far_from_0_have_the_centres_of_rows_near_it(n):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(n, 2)) * 64) / 64  # shifted, the same numbers
+    near, far = (
+        KMeans(sample_size=n).choose(KernelRows(RBF(0.5), rows), 20, np.random.default_rng(0))
+        for rows in (X, X + 2.0**32)
+    )
+    spread = [np.sum((X[:, None] - centres) ** 2, axis=2).min(axis=1).mean() for centres in (near, far - 2.0**32)]
+    assert spread[1] < 1.1 * spread[0]

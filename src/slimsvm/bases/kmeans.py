@@ -24,6 +24,9 @@ CENTRE_NUMBERS, DISTINCT_NUMBERS, DISTINCT_ROWS = 1 << 22, 1 << 20, 1 << 12
 # Mini-batches: centres of less than this share of the most rows begin again, whenever so many rows for each centre were
 # seen; batches without a gain at the end.
 FEW, AGAIN_AFTER, PATIENCE = 0.01, 10, 10
+# Rows whose squared mean is this many times their variance are clustered about it: distances are made of squares,
+# which would have too few digits left. Chosen, not measured.
+FAR_FROM_0 = 1e8
 # Sparse rows have dense centres, which take no more bytes than this.
 MAX_CENTRE_BYTES = 1 << 30
 
@@ -135,12 +138,23 @@ def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:
         return block[np.sort(list(distinct.values()))]
     if scale is not None:
         block = sp.csr_array(block * scale) if sparse else block * scale
+    middle = None if sparse else _middle(block)
+    block = block if middle is None else block - middle
     centres = (_of_all if block.shape[0] <= BATCH_SIZE else _of_batches)(block, k, seed)
-    centres = _distinct(centres)
+    centres = _distinct(centres if middle is None else centres + middle)
     check_time()
     if scale is not None:
         centres = (centres / scale).astype(block.dtype)
     return sp.csr_array(centres) if sparse else centres
+
+
+def _middle(block: Array) -> Array | None:
+    """Return the mean of rows that are far from 0 for their distances from each other; otherwise None."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = block.mean(axis=0)
+        from_0 = float(mean @ mean)
+        is_far = from_0 > FAR_FROM_0 * (float(_squares(block).mean()) - from_0)
+    return mean if is_far and np.isfinite(mean).all() else None
 
 
 def _of_all(block: Any, k: int, seed: int) -> Array:
