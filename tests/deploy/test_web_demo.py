@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 import slimsvm
 from chromium_for_tests import Browser
 from node_for_tests import NODE
-from slimsvm.cli import demo, digits, main
+from slimsvm.cli import demo, main
 
 STAND_IN = """
 const anything = (own = {}) => new Proxy(function () {}, {
@@ -164,7 +164,7 @@ DRAWN = {
 
 def test_without_mnist_scikit_learns_digits_take_its_place(tmp_path, monkeypatch, capsys):
     """They are rows of the page's form, and digits that a person draws, upright or slanted, are recognised."""
-    monkeypatch.setattr(digits, "find", lambda name: None)
+    monkeypatch.setattr(demo, "find", lambda name: None)
     assert main(["demo", "--web", str(tmp_path / "page.html"), "--rows", "2000"]) == 0
     said = capsys.readouterr().err
     assert "scikit-learn's digits take its place" in said
@@ -190,11 +190,11 @@ def test_without_mnist_scikit_learns_digits_take_its_place(tmp_path, monkeypatch
 
 def test_digits_stand_upright():
     """Whatever the slant of an image is, its ink lies about one vertical line; the digit fills the rows."""
-    image = digits.enlarged(load_digits().images[1])
+    image = demo.enlarged(load_digits().images[1])
     middle = (len(image) - 1) / 2
     for slant in (-0.3, 0.0, 0.3):
         slanted = ndimage.affine_transform(image, [[1, 0], [slant, 1]], offset=[0, -slant * middle], order=1)
-        counted = digits.upright(slanted, digits.Change()).reshape(8, 8)
+        counted = demo.upright(slanted, demo.Change()).reshape(8, 8)
         np.testing.assert_allclose(255 * counted, np.rint(255 * counted), atol=1e-9)
         places = np.argwhere(counted > 0)
         assert (places[:, 0].min(), places[:, 0].max()) == (0, 7)
@@ -203,8 +203,8 @@ def test_digits_stand_upright():
 
 
 def test_changes_depend_on_the_generator_alone():
-    image = digits.enlarged(load_digits().images[0])
-    changed = [digits.upright(image, digits.Change.drawn(np.random.default_rng(seed))) for seed in (0, 0, 1)]
+    image = demo.enlarged(load_digits().images[0])
+    changed = [demo.upright(image, demo.Change.drawn(np.random.default_rng(seed))) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(changed[0], changed[1])
     assert np.abs(changed[0] - changed[2]).max() > 0.1
 
