@@ -72,3 +72,15 @@ def test_rows_far_from_0_have_the_centres_of_rows_near_it(n):
     )
     spread = [np.sum((X[:, None] - centres) ** 2, axis=2).min(axis=1).mean() for centres in (near, far - 2.0**32)]
     assert spread[1] < 1.1 * spread[0]
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("exponent", [-600, 600])
+def test_centres_of_rows_whose_squares_have_no_place_are_those_of_other_units(exponent, container):
+    X, far = np.random.default_rng(0).normal(size=(300, 3)), 2.0**exponent
+    centres, same = (
+        KMeans().choose(KernelRows(RBF(1.0), container(rows)), 5, np.random.default_rng(0)) for rows in (X, far * X)
+    )
+    if sp.issparse(same):
+        centres, same = centres.toarray(), same.toarray()
+    np.testing.assert_allclose(same / far, centres, rtol=1e-12)

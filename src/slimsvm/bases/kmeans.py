@@ -27,6 +27,9 @@ FEW, AGAIN_AFTER, PATIENCE = 0.01, 10, 10
 # Rows whose squared mean is this many times their variance are clustered about it: distances are made of squares,
 # which would have too few digits left. Chosen, not measured.
 FAR_FROM_0 = 1e8
+# Rows whose largest number is below this, or above its inverse, are clustered in another unit: their squares have no
+# place among float64.
+LEAST_UNIT = 1e-100
 # Sparse rows have dense centres, which take no more bytes than this.
 MAX_CENTRE_BYTES = 1 << 30
 
@@ -138,14 +141,24 @@ def _centres(block: Any, k: int, scale: Array | None, seed: int) -> Any:
         return block[np.sort(list(distinct.values()))]
     if scale is not None:
         block = sp.csr_array(block * scale) if sparse else block * scale
+    unit = _unit(block)
+    block = block if unit == 1.0 else block / unit
     middle = None if sparse else _middle(block)
     block = block if middle is None else block - middle
     centres = (_of_all if block.shape[0] <= BATCH_SIZE else _of_batches)(block, k, seed)
     centres = _distinct(centres if middle is None else centres + middle)
     check_time()
+    centres = centres if unit == 1.0 else centres * unit
     if scale is not None:
         centres = (centres / scale).astype(block.dtype)
     return sp.csr_array(centres) if sparse else centres
+
+
+def _unit(block: Any) -> float:
+    """Return 1, or a power of two near the largest number where squares of rows would be infinite or 0."""
+    values = block.data if is_sparse(block) else block
+    most = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    return 1.0 if most == 0.0 or LEAST_UNIT <= most <= 1.0 / LEAST_UNIT else float(2.0 ** np.floor(np.log2(most)))
 
 
 def _middle(block: Array) -> Array | None:
@@ -235,7 +248,7 @@ def _move(centres: Array, rows: Any, clusters: Array, counts: Array) -> Array:
 
 def _nearest(block: Any, centres: Array) -> tuple[Array, Array]:
     """Return the nearest centre of every row, and its squared distance less the row's own square."""
-    nearest, least = np.empty(block.shape[0], np.intp), np.full(block.shape[0], np.inf)
+    nearest, least = np.zeros(block.shape[0], np.intp), np.full(block.shape[0], np.inf)
     for group in in_pieces(len(centres), max(1, CENTRE_NUMBERS // max(1, centres.shape[1]))):
         own = centres[group]
         norms, columns = np.einsum("ij,ij->i", own, own), np.ascontiguousarray(-2.0 * own.T)
