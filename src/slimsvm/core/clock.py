@@ -33,8 +33,8 @@ class Limit:
         Seconds from now on; None: only the outer limit counts.
     outer : Limit or None
         The limit that contains it, and that it cannot outlast.
-    least : float
-        Seconds that work has in any case.
+    least : float or None
+        Seconds that work has in any case; None: half a second.
 
     Attributes
     ----------
@@ -46,10 +46,10 @@ class Limit:
         Whether this limit, or one within it, ended something.
     """
 
-    def __init__(self, seconds: float | None, outer: Limit | None, least: float = LEAST_SECONDS) -> None:
+    def __init__(self, seconds: float | None, outer: Limit | None, least: float | None = None) -> None:
         begun = time.perf_counter()
         self.seconds = inf if seconds is None else seconds
-        self.end, self.interrupts_at = begun + self.seconds, begun + max(self.seconds, least)
+        self.end, self.interrupts_at = begun + self.seconds, begun + max(self.seconds, LEAST_SECONDS if least is None else least)
         self.outer, self.was_reached = outer, False
         if outer is not None:
             self.seconds, self.end = min(self.seconds, outer.seconds), min(self.end, outer.end)
@@ -98,8 +98,9 @@ def no_limit() -> under:
 
 
 @contextmanager
-def time_limit(seconds: float | None, least: float = LEAST_SECONDS) -> Iterator[Limit]:
-    """Limit the seconds of a ``with`` statement, but to no less than ``least``; None: only limits outside hold.
+def time_limit(seconds: float | None, least: float | None = None) -> Iterator[Limit]:
+    """Limit the seconds of a ``with`` statement, but to no less than ``least`` (None: half a second). Without
+    seconds only limits outside hold.
 
     Examples
     --------

@@ -515,7 +515,8 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         index, codes = trained
         if self._columns is not None:
             fit.model = self._widened(fit.model)
-        fit.model = self._shifted(fit.model)
+        if np.any(self._centre):
+            fit.model = self._shifted(fit.model)
         if not fit.model.kernel.has_features:
             columns = fit.model.basis.astype(np.int64)
             fit.model = replace(fit.model, basis=columns if index is None else index[columns])
@@ -541,7 +542,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
 
     def _shifted(self, model: KernelExpansion) -> KernelExpansion:
         """The model with what is added to its scores."""
-        return replace(model, intercept=model.intercept + self._centre) if np.any(self._centre) else model
+        return replace(model, intercept=model.intercept + self._centre)
 
     def _iterations(self, n_iter: int, history: list[dict[str, Any]]) -> Any:
         """The value of ``n_iter_``."""
