@@ -49,7 +49,8 @@ class Limit:
     def __init__(self, seconds: float | None, outer: Limit | None, least: float | None = None) -> None:
         begun = time.perf_counter()
         self.seconds = inf if seconds is None else seconds
-        self.end, self.interrupts_at = begun + self.seconds, begun + max(self.seconds, LEAST_SECONDS if least is None else least)
+        least = LEAST_SECONDS if least is None else least
+        self.end, self.interrupts_at = begun + self.seconds, begun + max(self.seconds, least)
         self.outer, self.was_reached = outer, False
         if outer is not None:
             self.seconds, self.end = min(self.seconds, outer.seconds), min(self.end, outer.end)
@@ -99,8 +100,9 @@ def no_limit() -> under:
 
 @contextmanager
 def time_limit(seconds: float | None, least: float | None = None) -> Iterator[Limit]:
-    """Limit the seconds of a ``with`` statement, but to no less than ``least`` (None: half a second). Without
-    seconds only limits outside hold.
+    """Limit the seconds of a ``with`` statement, but to no less than ``least`` (None: half a second).
+
+    Without seconds only limits outside hold.
 
     Examples
     --------
