@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -286,6 +286,10 @@ class KernelExpansion:
         rows = self.basis if gram is None else gram[self.basis[:, 0]]
         f = replace(self, intercept=np.zeros_like(self.intercept), dtype="float64").scores(rows, n_jobs)
         return float(np.sum(self.coef * f) + self.plain @ self.plain)
+
+    def shifted(self, by: Any) -> Self:
+        """Return the model whose scores are larger by this."""
+        return replace(self, intercept=self.intercept + by)
 
     def merged(self) -> KernelExpansion:
         """Return the same function with every vector once and none without coefficients, in order of first occurrence.

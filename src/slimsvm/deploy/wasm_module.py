@@ -41,12 +41,17 @@ def write_wasm(model: PlainModel, path: Any) -> str:
         Labels are whole numbers that JavaScript's numbers do not hold.
     """
     refuse(model.encoding, "a WebAssembly module", FORMS_WITH_STEPS)
-    if model.classes is not None and model.classes.dtype.kind in "iu":
-        whole_numbers(model.classes, 2**53 - 1, "JavaScript")
+    check_labels(model.classes)
     parts = {"runtime": base64(runtime_bytes()), "file": base64(slim_bytes(model)), "text": describe(model)}
     text = MODULE.read_text(encoding="utf-8") + INSTANCE.format(**parts)
     write_whole(path, [text])
     return f"{path}: ES module with WebAssembly, {describe(model)}, {len(text):,} bytes"
+
+
+def check_labels(classes: np.ndarray | None) -> None:
+    """Raise an error if labels are whole numbers that JavaScript's numbers do not hold."""
+    if classes is not None and classes.dtype.kind in "iu":
+        whole_numbers(classes, 2**53 - 1, "JavaScript")
 
 
 def runtime_bytes() -> bytes:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from slimsvm.deploy.plain_model import PlainModel, whole_numbers
+from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.table_model import TableModel, counted
-from slimsvm.deploy.wasm_module import FOLDER, MODULE, base64, runtime_bytes, slim_bytes
+from slimsvm.deploy.wasm_module import FOLDER, MODULE, base64, check_labels, runtime_bytes, slim_bytes
 from slimsvm.tables.encoders import Encoder, Levels, ManyLevels, Numbers, Times, places_of
 from slimsvm.tables.splines import KNOTS
 from slimsvm.whole_file import write_whole
@@ -36,8 +36,7 @@ def write_table_wasm(model: TableModel, path: Any) -> str:
     ValueError
         Labels are whole numbers that JavaScript's numbers do not hold.
     """
-    if model.classes is not None and model.classes.dtype.kind in "iu":
-        whole_numbers(model.classes, 2**53 - 1, "JavaScript")
+    check_labels(model.classes)
     facts = {
         "classes": None if model.classes is None else model.classes.tolist(),
         "mean": model.mean,

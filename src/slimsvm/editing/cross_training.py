@@ -426,7 +426,7 @@ def _alike(errors: list[Array], deviations: float) -> list[int]:
 
 def _as_chosen(fit: Fit, edited: Edited, choice: Choice) -> Fit:
     """Return the last SVM with its threshold, and the record of the fit."""
-    fit.model = replace(fit.model, intercept=fit.model.intercept - choice.threshold)
+    fit.model = fit.model.shifted(-choice.threshold)
     fit.state = CrossTrained(edited, choice.C, choice.trials)
     return fit
 

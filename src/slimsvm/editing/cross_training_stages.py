@@ -370,7 +370,7 @@ def _with_thresholds(
     for fit, own in zip(fits, scores, strict=True):
         threshold = worthwhile_threshold(own[validating], labels[validating], deviations)
         own -= threshold
-        models.append(replace(fit.model, intercept=fit.model.intercept - threshold))
+        models.append(fit.model.shifted(-threshold))
     return models
 
 

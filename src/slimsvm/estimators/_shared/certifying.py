@@ -78,7 +78,7 @@ class Certified:
         task, examples, centre = self._encode(y, weights)
         if self._takes_targets and task.n_outputs != model.coef.shape[1]:
             raise ValueError(f"y must have the targets of the fit, {model.coef.shape[1]}; found {task.n_outputs}")
-        return self._certify(X, task, examples, replace(model, intercept=model.intercept - centre), limit)
+        return self._certify(X, task, examples, model.shifted(-centre), limit)
 
     def _certify(
         self: Any, X: Any, task: tasks.Task, examples: tasks.Examples, model: KernelExpansion, max_seconds: float | None

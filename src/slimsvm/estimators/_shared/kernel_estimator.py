@@ -496,7 +496,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         """Scores and labels of rows held out, or of rows that were trained on."""
         if held is not None:
             # By the model that predicts new rows, so that rows alike have scores alike to the bit.
-            scores, labels = scores_held_out(replace(fit, model=self._shifted(fit.model)), problem, held)
+            scores, labels = scores_held_out(replace(fit, model=fit.model.shifted(self._centre)), problem, held)
             return Unseen(scores, labels, held.lent, HELD_OUT)
         rows, scores = found
         unknown = np.isnan(scores)
@@ -516,7 +516,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         if self._columns is not None:
             fit.model = self._widened(fit.model)
         if np.any(self._centre):
-            fit.model = self._shifted(fit.model)
+            fit.model = fit.model.shifted(self._centre)
         if not fit.model.kernel.has_features:
             columns = fit.model.basis.astype(np.int64)
             fit.model = replace(fit.model, basis=columns if index is None else index[columns])
@@ -539,10 +539,6 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         if rows is not None:
             positions = rows if index is None else index[rows]
             self._support = Support(fit.model, positions, None if codes is None else codes[rows])
-
-    def _shifted(self, model: KernelExpansion) -> KernelExpansion:
-        """The model with what is added to its scores."""
-        return replace(model, intercept=model.intercept + self._centre)
 
     def _iterations(self, n_iter: int, history: list[dict[str, Any]]) -> Any:
         """The value of ``n_iter_``."""

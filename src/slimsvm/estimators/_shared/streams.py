@@ -92,7 +92,7 @@ def begin_stream(estimator: Any) -> bool:
             "partial_fit continues earlier calls of partial_fit and fits by 'bsca' and 'bsgd', but this "
             "estimator was trained by another solver, or read from a file: begin with sklearn.base.clone of it"
         )
-    model = replace(estimator.model_, intercept=estimator.model_.intercept - estimator._centre)
+    model = estimator.model_.shifted(-estimator._centre)
     parts = estimator.kernel_, solver, None
     forget(estimator, OF_STREAM)
     estimator._stream, estimator._stream_parts = solver.after_fit(model, state), parts
