@@ -51,25 +51,25 @@ def naive_steps(problem, X, order, method):
     alpha, beta, b = np.zeros((n, m)), np.zeros((n, m)), np.zeros(m)
     for t, i in enumerate(order, start=1):
         f = K[i] @ beta + constant * b
-        price = problem.C * examples.weights[i]
+        C = problem.C * examples.weights[i]
         for c in range(m):
             k_ii = K[i, i] + constant
             if isinstance(task, Regression):
                 y = examples.labels[i]
                 if method == DUAL:
                     z = alpha[i, c] * k_ii + y - f[c]
-                    new = np.clip(np.sign(z) * max(abs(z) - task.epsilon, 0) / k_ii, -price, price)
+                    new = np.clip(np.sign(z) * max(abs(z) - task.epsilon, 0) / k_ii, -C, C)
                     delta, alpha[i, c] = new - alpha[i, c], new
                 else:
-                    delta = n * price / t * np.sign(y - f[c]) * (abs(y - f[c]) > task.epsilon)
+                    delta = n * C / t * np.sign(y - f[c]) * (abs(y - f[c]) > task.epsilon)
             else:
                 y = examples.labels[i] if isinstance(task, Binary) else (1 if examples.labels[i] == c else -1)
                 cost = (task.cost_positive if y > 0 else task.cost_negative) if isinstance(task, Binary) else 1.0
                 if method == DUAL:
-                    new = np.clip(alpha[i, c] + (cost - y * f[c]) / k_ii, 0, price)
+                    new = np.clip(alpha[i, c] + (cost - y * f[c]) / k_ii, 0, C)
                     delta, alpha[i, c] = y * (new - alpha[i, c]), new
                 else:
-                    delta = n * price / t * y * (y * f[c] < cost)
+                    delta = n * C / t * y * (y * f[c] < cost)
             if method == PRIMAL:
                 beta[:, c] *= 1 - 1 / t
                 b[c] *= 1 - 1 / t

@@ -31,7 +31,7 @@ def calibrated(name):
     X, rng = some_rows(), np.random.default_rng(1)
     value = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.5 * rng.normal(size=len(X))
     three = np.array(["low", "middle", "high"])[np.digitize(value, [0.0, 1.0])]
-    machines = {
+    estimators = {
         "binary": (SVC(probability=True), value > 0.5),
         "binary-linear": (SVC(kernel="linear", probability=True), value > 0.5),
         "binary-tiny": (SVC(C=1e-6, probability=True), value > 0.7),
@@ -57,8 +57,8 @@ def calibrated(name):
         ),
         "scaled": (make_pipeline(StandardScaler(), SVC(probability=True)), three),
     }
-    machine, y = machines[name]
-    return machine.fit(X, y)
+    estimator, y = estimators[name]
+    return estimator.fit(X, y)
 
 
 def steep_models():

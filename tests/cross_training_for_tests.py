@@ -1,9 +1,9 @@
-"""Data and machines for the tests of cross-training."""
+"""Data and estimators for the tests of cross-training."""
 
 from slimsvm import CrossTrainedSVC
 from slimsvm.datasets import checkerboard
 
-# The paper's algorithm at a given price, without thresholds.
+# The paper's algorithm at a given C, without thresholds.
 PLAIN = {"C": 1.0, "first_C": 1.0, "validation_size": 0, "gamma": 0.3, "variances": 1.0, "max_basis": None}
 
 

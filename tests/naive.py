@@ -408,8 +408,8 @@ def features_of(K):
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def smooth_optimum(loss, features, y, prices, intercept):
-    """min ½‖w‖² + Σ price_i ℓ(y_i, ⟨w, φ_i⟩ + b), by Newton's method with a halved step."""
+def smooth_optimum(loss, features, y, row_C, intercept):
+    """min ½‖w‖² + Σ C_i ℓ(y_i, ⟨w, φ_i⟩ + b), by Newton's method with a halved step."""
     formula, norm = SMOOTH_LOSSES[loss], np.ones(features.shape[1])
     if intercept != "none":
         norm = np.append(norm, float(intercept == "regularized"))
@@ -417,12 +417,12 @@ def smooth_optimum(loss, features, y, prices, intercept):
     w = np.zeros(len(norm))
 
     def value(w):
-        return 0.5 * norm @ w**2 + prices @ formula(y, features @ w)[0]
+        return 0.5 * norm @ w**2 + row_C @ formula(y, features @ w)[0]
 
     for _ in range(500):
         _, slope, bend = formula(y, features @ w)
-        gradient = norm * w + features.T @ (prices * slope)
-        hessian = np.diag(np.maximum(norm, 1e-12)) + features.T @ ((prices * bend)[:, None] * features)
+        gradient = norm * w + features.T @ (row_C * slope)
+        hessian = np.diag(np.maximum(norm, 1e-12)) + features.T @ ((row_C * bend)[:, None] * features)
         step, now, share = np.linalg.solve(hessian, -gradient), value(w), 1.0
         if loss == "poisson":  # exponentials beyond float64 tell nothing
             step *= min(1.0, 20.0 / np.abs(features @ step).max())

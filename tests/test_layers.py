@@ -198,9 +198,9 @@ def test_order_names_no_part_twice():
             "rows/a.py:1: rows must not import solvers.lasvm",
         ),
         (
-            "estimators/_shared/machine.py",
+            "estimators/_shared/estimator.py",
             "from slimsvm.estimators.svc import SVC",
-            "estimators/_shared/machine.py:1: estimators._shared must not import estimators",
+            "estimators/_shared/estimator.py:1: estimators._shared must not import estimators",
         ),
         ("rows/a.py", "from . import b\nfrom .b import c\nfrom slimsvm.core import threads\nimport numpy", None),
         ("model.py", "from .modelfile import read_model\nfrom .kernels.rbf import RBF", None),
@@ -214,7 +214,7 @@ def test_order_names_no_part_twice():
         ("solvers/__init__.py", "from slimsvm.solvers.bsca import BSCA", None),
         (
             "estimators/svc.py",
-            "from slimsvm.estimators._shared import machine\nfrom slimsvm.parts.run import Fit",
+            "from slimsvm.estimators._shared import estimator\nfrom slimsvm.parts.run import Fit",
             None,
         ),
     ],

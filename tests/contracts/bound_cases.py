@@ -33,7 +33,7 @@ SOLVERS = {
     "regression": {},
 }
 WILD_ROWS = ("far rows", "far column", "near-duplicates", "offset", "far cluster", "ordinary")
-WILD_WEIGHTS = ("one", "several", "price", "none")
+WILD_WEIGHTS = ("one", "several", "C", "none")
 
 
 def wild_rows(rng, kind, n, d):
@@ -70,7 +70,7 @@ def problem(seed, sizes, max_iter):
         weights[rng.integers(n)] = 10.0 ** rng.uniform(4, 12)
     elif weighting == "several":
         weights[rng.choice(n, 5, replace=False)] = 10.0 ** rng.uniform(2, 12, 5)
-    elif weighting == "price":
+    elif weighting == "C":
         C = float(10.0 ** rng.uniform(2, 4))
     shape = {"kernel": kernel, "C": C, "degree": int(rng.integers(1, 4)), "gamma": float(10.0 ** rng.uniform(-2, 0))}
     shape |= {"coef0": 1.0, "random_state": 0, "n_jobs": 1, "max_iter": max_iter, "max_seconds": 20}
@@ -101,14 +101,14 @@ def losses(scores, target, epsilon):
     return np.maximum(0, np.abs(target - scores) - epsilon)
 
 
-def best_intercept(scores, target, prices, epsilon):
+def best_intercept(scores, target, row_C, epsilon):
     """A free intercept with the least loss: where the slopes of the losses change sign."""
     if epsilon is None:
-        ends, steps = target - scores, prices
+        ends, steps = target - scores, row_C
     else:
         ends = np.concatenate([target - scores - epsilon, target - scores + epsilon])
-        steps = np.concatenate([prices, prices])
-    falling = prices[target > 0].sum() if epsilon is None else prices.sum()
+        steps = np.concatenate([row_C, row_C])
+    falling = row_C[target > 0].sum() if epsilon is None else row_C.sum()
     order = np.argsort(ends)
     slopes = np.cumsum(steps[order]) - falling
     return ends[order[min(int(np.searchsorted(slopes, 0)), len(order) - 1)]]
@@ -119,7 +119,7 @@ def primal_value(estimator, X, target, weights, basis, coef, intercept):
     kernel, basis = estimator.get_params(), basis.toarray() if sp.issparse(basis) else basis
     epsilon = kernel.get("epsilon") if isinstance(estimator, SVR) else None
     coef, target = np.asarray(coef, LONG), target.astype(LONG)
-    prices = LONG(kernel["C"]) * weights.astype(LONG)
+    row_C = LONG(kernel["C"]) * weights.astype(LONG)
     scores, norm = np.zeros(len(X), LONG), LONG(0)
     if basis.shape[0]:
         for lo in range(0, len(X), 500):
@@ -128,9 +128,9 @@ def primal_value(estimator, X, target, weights, basis, coef, intercept):
     is_regularized = kernel.get("intercept", "auto") == "regularized"
     tried = [intercept]
     if kernel.get("intercept", "auto") in ("auto", "free"):
-        tried.append(best_intercept(scores, target, prices, epsilon))
+        tried.append(best_intercept(scores, target, row_C, epsilon))
     totals = [
-        norm / 2 + is_regularized * LONG(b) ** 2 / 2 + prices @ losses(scores + LONG(b), target, epsilon) for b in tried
+        norm / 2 + is_regularized * LONG(b) ** 2 / 2 + row_C @ losses(scores + LONG(b), target, epsilon) for b in tried
     ]
     return float(totals[0]), float(min(totals))
 
@@ -168,7 +168,7 @@ def check(seed, sizes=(500, 4000), max_iter=300):
 
 
 def of_sklearn(estimator, X, target, weights):
-    """Primal value of scikit-learn's machine after at most as many steps as take a second."""
+    """Primal value of scikit-learn's estimator after at most as many steps as take a second."""
     names = ("kernel", "C", "degree", "gamma", "coef0")
     shape = {name: estimator.get_params()[name] for name in names} | {"max_iter": 20_000}
     other = svm.SVR(**shape) if isinstance(estimator, SVR) else svm.SVC(**shape)

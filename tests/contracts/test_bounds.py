@@ -28,8 +28,8 @@ def rows(seed, n=60, d=3, offset=0.0):
 def truth(X, y, C, solver_intercept):
     """Objective in longdouble of a linear SVM near the optimum: no bound may be above it.
 
-    A machine of the rows unshifted, (w, b), is (w, b − ⟨w, shift⟩) of the shifted ones; its intercept, where that has a
-    price, is what is left of the search along the shift.
+    The SVM (w, b) of the rows unshifted is (w, b − ⟨w, shift⟩) of the shifted ones; its intercept, where that has a
+    penalty, is what is left of the search along the shift.
     """
     shift = np.round(X.mean(axis=0))
     near = X - shift

@@ -130,7 +130,7 @@ def test_rare_classes_are_balanced_as_by_scikit_learn():
     X = rng.normal(size=(1500, 4))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=1500) > 2.2, "rare", "usual")
     assert 20 < np.sum(y == "rare") < 60
-    ours, theirs = (machine(class_weight="balanced").fit(X[:1000], y[:1000]) for machine in (SVC, TheirSVC))
+    ours, theirs = (estimator(class_weight="balanced").fit(X[:1000], y[:1000]) for estimator in (SVC, TheirSVC))
     assert np.sum(ours.predict(X) != theirs.predict(X)) <= 2
 
 
@@ -139,7 +139,7 @@ def plain(matrix):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_weights_of_a_linear_machine_are_those_of_scikit_learn(container):
+def test_weights_of_a_linear_estimator_are_those_of_scikit_learn(container):
     X, y = problem(n_classes=3)
     for ours, theirs, target in (
         (SVC(kernel="linear"), TheirSVC(kernel="linear"), y),
@@ -223,7 +223,7 @@ def test_class_weights_are_sample_weights(class_weight):
     np.testing.assert_array_equal(both.decision_function(X), product.decision_function(X))
 
 
-def test_weights_are_repeated_rows_and_scikit_learns_machine_where_that_looks_at_them():
+def test_weights_are_repeated_rows_and_scikit_learns_estimator_where_that_looks_at_them():
     """As docs/which_estimator.md says: gamma="scale" and "balanced" look at weights here, and not in scikit-learn."""
     X, y = problem(n=120)
     weights = np.random.default_rng(0).integers(1, 4, len(y))

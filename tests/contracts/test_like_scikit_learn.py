@@ -1,4 +1,4 @@
-"""Attributes that code for scikit-learn's machines reads: as the installed scikit-learn has them."""
+"""Attributes that code for scikit-learn's estimators reads: as the installed scikit-learn has them."""
 
 import copy
 import pickle
@@ -53,7 +53,7 @@ def product(A, B):
 
 X = rows()
 WEIGHTS = np.random.default_rng(1).choice([0.0, 0.5, 2.0], len(X))
-# name: machine, parameters, rows, targets, weights
+# name: estimator, parameters, rows, targets, weights
 FITS = {
     "two classes": ("SVC", {}, X, classes_of(X, 2), None),
     "two texts": ("SVC", {}, X, words(classes_of(X, 2)), None),
@@ -83,8 +83,8 @@ FITS = {
 }
 
 
-def fitted(machine, params, X, y, weights, **more):
-    return machine(**TIGHT | params | more).fit(X, y, sample_weight=weights)
+def fitted(estimator, params, X, y, weights, **more):
+    return estimator(**TIGHT | params | more).fit(X, y, sample_weight=weights)
 
 
 def plain(value):
@@ -227,7 +227,7 @@ def test_files_of_earlier_versions_have_what_their_coefficients_tell(name):
         np.testing.assert_allclose(values @ model.dual_coef_[0] + model.intercept_, own, atol=1e-6)
 
 
-def test_a_search_for_few_vectors_that_keeps_the_machine_has_its_order():
+def test_a_search_for_few_vectors_that_keeps_the_exact_svm_has_its_order():
     model = SVC(multi_class="ovo").fit(X, classes_of(X, 3))
     small = slimsvm.compress(model, max_basis=4, random_state=0)
     assert not hasattr(small, "support_")

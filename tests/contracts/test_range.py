@@ -171,7 +171,7 @@ def test_scores_that_are_not_finite_are_an_error(kernel, container):
         assert len(ask(container(X))) == len(X)
 
 
-def test_weights_of_a_linear_machine_score_up_to_float64():
+def test_weights_of_a_linear_estimator_score_up_to_float64():
     many = np.random.default_rng(0).normal(size=(2100, 3))
     clf = SVC(kernel="linear", solver="exact-cuts").fit(many, (many[:, 0] > 0).astype(int))
     far = X.copy()
@@ -182,7 +182,7 @@ def test_weights_of_a_linear_machine_score_up_to_float64():
         clf.decision_function(far)
 
 
-def test_far_rows_of_an_rbf_machine_have_scores():
+def test_far_rows_of_an_rbf_estimator_have_scores():
     clf = SVC(solver="exact").fit(X, Y)
     far = X.copy()
     far[7] = 1e200

@@ -274,7 +274,7 @@ def test_a_chunk_that_is_refused_leaves_the_stream_as_it_was():
         assert all(vars(model)[name] is value for name, value in before.items())
 
 
-def test_editing_a_fitted_machines_rows_leaves_the_machine():
+def test_editing_a_fitted_estimators_rows_leaves_the_estimator():
     model = CrossTrainedSVC(C=1.0, first_C=1.0, random_state=0).fit(X, TWO)
     predicted = model.predict(X)
     model.edit(X[:, :2], np.array(["no", "yes"])[TWO])

@@ -84,7 +84,7 @@ def test_the_others_say_why_they_take_no_blocks(data):
 
 
 @pytest.mark.parametrize("options", [{}, {"max_basis": "auto"}, {"gamma": "learn", "max_basis": "auto"}])
-def test_the_machines_that_auto_stands_for_say_so(options, data):
+def test_the_estimators_that_auto_stands_for_say_so(options, data):
     X, y = data
     with pytest.raises(ValueError, match=r"needs all rows in memory.*max_basis"):
         SVC(**options).fit(in_blocks(X, 3), y)

@@ -82,9 +82,9 @@ def _quiet():
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_that_of_the_columns_that_occur(case, tmp_path):
-    machine, y = CASES[case]
+    estimator, y = CASES[case]
     y = np.zeros(N) if y is None else y
-    few, many = clone(machine), clone(machine)
+    few, many = clone(estimator), clone(estimator)
     few.fit(FEW, y)
     many.fit(MANY, y)
     assert many.n_features_in_ == WIDTH

@@ -144,7 +144,7 @@ def test_the_objective_is_the_model_s_own_where_a_loss_of_a_millionth_is_dear(so
 
 
 @pytest.mark.parametrize("C", [1e6, 1e10])
-def test_large_prices(C):
+def test_large_C(C):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + 0.8 * rng.normal(size=60) > 0

@@ -138,11 +138,11 @@ def test_what_fixed_point_cannot_do_is_refused(tmp_path):
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = X[:, 0] > 0
     clf = slimsvm.SVC().fit(X, y)
-    for machine, options, words in (
+    for estimator, options, words in (
         (slimsvm.SVC(kernel="poly").fit(X, y), {"dtype": "int16"}, "RBF kernel and the Laplacian one, found poly"),
         (slimsvm.SVC(gamma=1.0).fit(1e6 * X, y), {"dtype": "int16"}, "too far apart for int16: take float32"),
         (clf, {"dtype": "int8"}, "dtype must be one of 'auto', 'float32', 'float64', 'int16'; found 'int8'"),
         (clf, {"dtype": "int16", "rows": X[:, :1]}, "rows must be some of 2 features"),
     ):
         with pytest.raises(ValueError, match=words):
-            machine.to_c(tmp_path / "model.h", **options)
+            estimator.to_c(tmp_path / "model.h", **options)

@@ -197,7 +197,7 @@ def test_own_functions_hold_from_tiny_to_huge_arguments(kernel, dtype, tmp_path)
 
 @needs_compiler
 def test_coefficients_that_cancel_need_float64(tmp_path):
-    """A large price on labels without a pattern: float32 says how far off it is, and float64 is not."""
+    """A large C on labels without a pattern: float32 says how far off it is, and float64 is not."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2)).astype(np.float32).astype(np.float64)
     estimator = slimsvm.SVC(C=1e4, gamma=0.5).fit(X, rng.random(200) < 0.5)
@@ -217,11 +217,11 @@ def test_coefficients_that_cancel_need_float64(tmp_path):
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_type_is_what_the_model_needs(dtype, tmp_path):
-    """A large price on labels without a pattern needs float64."""
+    """A large C on labels without a pattern needs float64."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2)).astype(np.float32).astype(np.float64)
-    y, price = (X[:, 0] > X[:, 1] ** 2, 1.0) if dtype == "float32" else (rng.random(200) < 0.5, 1e4)
-    estimator = slimsvm.SVC(C=price, gamma=0.5).fit(X, y)
+    y, C = (X[:, 0] > X[:, 1] ** 2, 1.0) if dtype == "float32" else (rng.random(200) < 0.5, 1e4)
+    estimator = slimsvm.SVC(C=C, gamma=0.5).fit(X, y)
     estimator.to_c(tmp_path / "model.h")
     assert f"C99, {dtype}, no allocation" in (tmp_path / "model.h").read_text(encoding="ascii")
     scores = np.array([line[0] for line in run_header(tmp_path, X, "classes", dtype == "float64")], float)

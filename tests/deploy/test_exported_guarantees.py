@@ -42,7 +42,7 @@ def fitted(name):
     X = rng.normal(size=(300, 3))
     value = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.5 * rng.normal(size=300)
     own = {"calibration_size": 0.3, "random_state": 0}
-    machines = {
+    estimators = {
         "two": (SVC(**own), np.where(value > 0.5, "yes", "no")),
         "pairs": (SVC(**own), np.digitize(value, [0.0, 1.0])),
         "classes": (SVC(loss="logistic", solver=LowRank(15), **own), np.digitize(value, [0.0, 1.0])),
@@ -52,8 +52,8 @@ def fitted(name):
         "quantiles": (SVR(loss="quantile", quantile=[0.1, 0.5, 0.9], **own), value),
         "one-quantile": (SVR(loss="quantile", quantile=[0.5], **own), value),
     }
-    machine, y = machines[name]
-    return machine.fit(X, y)
+    estimator, y = estimators[name]
+    return estimator.fit(X, y)
 
 
 def queries():

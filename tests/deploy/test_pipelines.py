@@ -1,4 +1,4 @@
-"""Pipelines of encoders and a machine: saved, loaded, and in forms without scikit-learn."""
+"""Pipelines of encoders and an estimator: saved, loaded, and in forms without scikit-learn."""
 
 import json
 import pickle

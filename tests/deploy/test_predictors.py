@@ -188,7 +188,7 @@ def test_parts_that_do_not_fit_are_refused(name, part, change, tmp_path):
         slimsvm.load_predictor(tmp_path / "other.slim")
 
 
-def test_a_machine_by_its_weights(tmp_path):
+def test_an_estimator_by_its_weights(tmp_path):
     """Its file has the features with a weight in place of vectors."""
     X = np.random.default_rng(0).normal(size=(40, 6)) * (np.arange(6) != 2)
     estimator = slimsvm.SVC(kernel="linear", solver=slimsvm.BCFW(weights=True), random_state=0).fit(

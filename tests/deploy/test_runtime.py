@@ -235,11 +235,11 @@ def test_rows_far_from_the_origin_keep_their_digits(runtime, tmp_path):
 
 
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(clip=True)])
-@pytest.mark.parametrize("machine", [slimsvm.SVC(), slimsvm.SVR(kernel="linear"), slimsvm.SVC(kernel="laplacian")])
-def test_a_pipeline_takes_rows_as_they_are(scaler, machine, runtime, tmp_path):
+@pytest.mark.parametrize("estimator", [slimsvm.SVC(), slimsvm.SVR(kernel="linear"), slimsvm.SVC(kernel="laplacian")])
+def test_a_pipeline_takes_rows_as_they_are(scaler, estimator, runtime, tmp_path):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.3) + np.eye(60, 30) * 100.0
-    slimsvm.save(make_pipeline(scaler, machine).fit(X[:50], X[:50, 0] > 0.1), tmp_path / "model.slim")
+    slimsvm.save(make_pipeline(scaler, estimator).fit(X[:50], X[:50, 0] > 0.1), tmp_path / "model.slim")
     assert_scores(runtime, tmp_path / "model.slim", X)
 
 

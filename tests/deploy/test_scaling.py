@@ -1,4 +1,4 @@
-"""Pipelines of scalers and a machine: one file, and one export, which take rows as they are."""
+"""Pipelines of scalers and an estimator: one file, and one export, which take rows as they are."""
 
 import json
 import shutil
@@ -44,9 +44,9 @@ def problem(n=60):
     return X[:n], np.array(["no", "yes"])[(X[:n, 0] + X[:n, 1] / 100 > 20).astype(int)], X
 
 
-def fitted(chain, machine):
+def fitted(chain, estimator):
     X, y, _ = problem()
-    return make_pipeline(*CHAINS[chain], machine).fit(X, y)
+    return make_pipeline(*CHAINS[chain], estimator).fit(X, y)
 
 
 def assert_near(found, expected):

@@ -77,8 +77,8 @@ def test_a_pipeline_is_one_graph(kernel, opset):
 def test_learned_axes_are_part_of_the_graph(dtype):
     X, y = problem()
     X = (10 * X).astype(dtype)
-    machine = SVC(gamma="learn", max_basis=10, random_state=0)
-    pipeline = make_pipeline(StandardScaler(), LearnedAxes(SVC(kernel="rbf")), machine).fit(X, y)
+    estimator = SVC(gamma="learn", max_basis=10, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), LearnedAxes(SVC(kernel="rbf")), estimator).fit(X, y)
     found = converted(pipeline, X)
     assert found["prediction"].tolist() == pipeline.predict(X).tolist()
     assert_near(found["scores"][:, 0], pipeline.decision_function(X), 1e-13 if dtype is np.float64 else 1e-5)
@@ -130,7 +130,7 @@ def test_probabilities_of_a_calibrated_classifier(n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_probabilities_of_a_machine_itself(n_classes):
+def test_probabilities_of_an_estimator_itself(n_classes):
     """Alone an output of their own; in a stack they are what it asks for."""
     X, y = problem(n_classes)
     pipeline = make_pipeline(StandardScaler(), SVC(probability=True)).fit(X, y)
@@ -158,8 +158,8 @@ def test_numbers_are_a_column():
     assert_near(next(iter(converted(stacked, X).values()))[:, 0], stacked.predict(X), 2e-5)
 
 
-def test_two_machines_are_in_one_graph():
-    """Names in it are each machine's own, those of the Laplacian kernel's loop, too."""
+def test_two_estimators_are_in_one_graph():
+    """Names in it are each estimator's own, those of the Laplacian kernel's loop, too."""
     X, y = problem()
     model = StackingRegressor(
         [("a", SVR(kernel="laplacian")), ("b", SVR(kernel="laplacian", gamma=0.3))], Ridge(), cv=2
@@ -173,7 +173,7 @@ def test_two_machines_are_in_one_graph():
 def test_every_estimator_of_rows():
     X, y = problem(3)
     codes = np.searchsorted(list("ABC"), y)
-    for machine, target, extra in (
+    for estimator, target, extra in (
         (OrdinalSVC(), codes, {}),
         (CrossTrainedSVC(random_state=0), codes == 1, {}),
         (RankSVM(), codes, {"groups": np.arange(300) // 30}),
@@ -181,9 +181,9 @@ def test_every_estimator_of_rows():
         (NuSVR(), X[:, 0].astype(float), {}),
         (SVC(), np.stack([codes == 0, codes > 1], axis=1).astype(int), {}),
     ):
-        machine.fit(X, target, **extra)
-        found, expected = converted(machine, X), machine.predict(X)
-        if isinstance(machine, RankSVM | NuSVR):
+        estimator.fit(X, target, **extra)
+        found, expected = converted(estimator, X), estimator.predict(X)
+        if isinstance(estimator, RankSVM | NuSVR):
             assert_near(found["prediction"][:, 0], expected)
         else:
             np.testing.assert_array_equal(found["prediction"], expected)

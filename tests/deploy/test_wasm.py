@@ -146,8 +146,8 @@ def test_rows_that_do_not_fit_are_errors(tmp_path):
 def test_the_file_inside_says_what_the_model_says(scaler, kernel, tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 5)) + 3.0, np.array(["a", "b", "c"])[np.arange(40) % 3]
-    machine = slimsvm.SVC(kernel=kernel, gamma=0.3)
-    slimsvm.save((machine if scaler is None else make_pipeline(scaler, machine)).fit(X, y), tmp_path / "model.slim")
+    estimator = slimsvm.SVC(kernel=kernel, gamma=0.3)
+    slimsvm.save((estimator if scaler is None else make_pipeline(scaler, estimator)).fit(X, y), tmp_path / "model.slim")
     (tmp_path / "inside.slim").write_bytes(wasm_module.slim_bytes(read_plain_model(tmp_path / "model.slim")))
     whole, inside = (slimsvm.load_predictor(tmp_path / f"{name}.slim") for name in ("model", "inside"))
     np.testing.assert_allclose(inside.decision_function(X), whole.decision_function(X), rtol=1e-12)

@@ -96,7 +96,7 @@ def test_text_is_pursued_other_sparse_rows_are_learned():
     [RBF(1.0), RBF((1.0, 2.0, 3.0)), Linear(), Laplacian(1.0), Precomputed(), CallableKernel(np.dot)],
     ids=lambda kernel: type(kernel).__name__,
 )
-def test_without_a_cap_the_machine_is_the_exact_one(kernel, task, solver):
+def test_without_a_cap_the_estimator_is_the_exact_one(kernel, task, solver):
     for X in (np.zeros((10, 3)), np.zeros((30_000, 3)), sp.csr_array((30_000, 3))):
         in_weights = X.shape[0] > 10 and isinstance(kernel, Linear) and isinstance(task, Chain)
         assert type(chosen(X, kernel, task)) is (BCFW if in_weights else solver)
@@ -114,7 +114,7 @@ def test_cuts_of_very_many_rows_are_sampled():
 
 
 @pytest.mark.parametrize("overlap", [0.0, 3.0])
-def test_what_the_exact_machine_would_take_is_estimated_by_a_sample(overlap):
+def test_what_the_exact_svm_would_take_is_estimated_by_a_sample(overlap):
     own = ChoiceSettings(most_evals=2e7, sample=200)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 3))
@@ -145,7 +145,7 @@ def test_a_cap_of_auto_searches_for_few_vectors(kernel, task):
 
 
 @pytest.mark.parametrize(
-    ("solver", "max_basis", "learns_metric", "has_costs", "machine"),
+    ("solver", "max_basis", "learns_metric", "has_costs", "estimator"),
     [
         ("auto", None, False, False, "ovo"),
         ("auto", "auto", False, False, "either"),
@@ -161,8 +161,8 @@ def test_a_cap_of_auto_searches_for_few_vectors(kernel, task):
         ("no solver", None, False, False, "crammer-singer"),
     ],
 )
-def test_the_machine_of_several_classes(solver, max_basis, learns_metric, has_costs, machine):
-    assert automatic.resolve_multi_class(solver, max_basis, learns_metric, has_costs) == machine
+def test_the_estimator_of_several_classes(solver, max_basis, learns_metric, has_costs, estimator):
+    assert automatic.resolve_multi_class(solver, max_basis, learns_metric, has_costs) == estimator
 
 
 def test_a_search_needs_room_for_a_copy_of_the_rows(tmp_path):
@@ -222,7 +222,7 @@ def test_the_cap_is_checked():
         SVC(max_basis=0).fit(X, y)
 
 
-def test_linear_machines_without_a_cap_have_weights_where_they_are_cheaper():
+def test_linear_estimators_without_a_cap_have_weights_where_they_are_cheaper():
     many, few, wide = np.zeros((3000, 5)), np.zeros((2000, 5)), np.zeros((2500, 4))
     for task, solver in ((Multiclass(3), ExactCuts), (ErrorRate(), ExactCuts), (Chain(3), BCFW)):
         assert type(chosen(many, Linear(), task)) is solver

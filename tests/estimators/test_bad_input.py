@@ -103,24 +103,25 @@ def test_categories_that_are_numbers_are_numbers():
     )
 
 
-@pytest.mark.parametrize("machine", [SVC(), OrdinalSVC(), CrossTrainedSVC()], ids=repr)
-def test_probabilities_are_said_to_need_calibration(machine):
-    words = f"{type(machine).__name__} has no predict_proba", "without probability=True"
-    refused(lambda: machine.predict_proba([[1.0]]), *words, error=AttributeError)
-    assert not hasattr(machine, "predict_log_proba")
-    refused(lambda: machine.predict_probability, "object has no attribute 'predict_probability'", error=AttributeError)
+@pytest.mark.parametrize("estimator", [SVC(), OrdinalSVC(), CrossTrainedSVC()], ids=repr)
+def test_probabilities_are_said_to_need_calibration(estimator):
+    words = f"{type(estimator).__name__} has no predict_proba", "without probability=True"
+    refused(lambda: estimator.predict_proba([[1.0]]), *words, error=AttributeError)
+    assert not hasattr(estimator, "predict_log_proba")
+    words = "object has no attribute 'predict_probability'"
+    refused(lambda: estimator.predict_probability, words, error=AttributeError)
     refused(lambda: SVR().predict_proba, "'SVR' object has no attribute 'predict_proba'", error=AttributeError)
 
 
-@pytest.mark.parametrize("machine", [SVC(), SVR(), OneClassSVM()], ids=repr)
-def test_chunks_are_said_to_need_a_solver(machine):
-    words = "'bsca', 'bsgd'", f"{type(machine).__name__}(solver='bsgd', max_basis=500)"
-    refused(lambda: machine.partial_fit(*problem()), "partial_fit needs a solver", *words, error=AttributeError)
-    assert not hasattr(machine, "partial_fit")
-    assert hasattr(machine.set_params(solver="bsgd"), "partial_fit")
+@pytest.mark.parametrize("estimator", [SVC(), SVR(), OneClassSVM()], ids=repr)
+def test_chunks_are_said_to_need_a_solver(estimator):
+    words = "'bsca', 'bsgd'", f"{type(estimator).__name__}(solver='bsgd', max_basis=500)"
+    refused(lambda: estimator.partial_fit(*problem()), "partial_fit needs a solver", *words, error=AttributeError)
+    assert not hasattr(estimator, "partial_fit")
+    assert hasattr(estimator.set_params(solver="bsgd"), "partial_fit")
 
 
-def test_what_is_saved_is_one_machine(tmp_path):
+def test_what_is_saved_is_one_estimator(tmp_path):
     X, y = problem()
     path = tmp_path / "model.slim"
     pipeline = make_pipeline(Normalizer(), SVC()).fit(X, y)

@@ -30,13 +30,13 @@ def rows(n=500, classes=2):
     return X, np.digitize(X[:, 0] * X[:, 1], np.linspace(-0.3, 0.3, classes - 1) if classes > 2 else [0.0])
 
 
-def machine(solver, epochs=6, **options):
+def estimator(solver, epochs=6, **options):
     solver = solver(30, epochs=epochs, finish=False)
     return SVC(**{"C": 2.0, "gamma": 0.5, "solver": solver, "random_state": 0} | options)
 
 
 class Stop:
-    """Raises in the k-th iteration, as a machine that is switched off would."""
+    """Raises in the k-th iteration, as a computer that is switched off would."""
 
     def __init__(self, at):
         self.at = at
@@ -57,18 +57,18 @@ def test_an_interrupted_fit_goes_on(solver, container, tmp_path):
     X, y = rows()
     X = container(X)
     path, labels = tmp_path / "run.slim", np.array(["no", "yes"])[y]
-    whole = machine(solver).fit(X, labels)
+    whole = estimator(solver).fit(X, labels)
     with pytest.raises(RuntimeError, match="switched off"):
-        machine(solver).set_callbacks(Checkpoint(path), Stop(4)).fit(X, labels)
+        estimator(solver).set_callbacks(Checkpoint(path), Stop(4)).fit(X, labels)
     clf = slimsvm.load(path)
-    first = machine(solver, epochs=4).fit(X, labels)
+    first = estimator(solver, epochs=4).fit(X, labels)
     np.testing.assert_array_equal(clf.predict(X), first.predict(X))
     np.testing.assert_allclose(clf.decision_function(X), first.decision_function(X), atol=1e-6)
     assert (clf.n_iter_, clf.status_) == (4, "stopped by a callback")
     clf.set_params(warm_start=True, solver__epochs=2).fit(X, labels)
     assert clf._state.n_steps == whole._state.n_steps == 6 * 500
     # A warm start in the same process, from the same epoch, takes the same rows in the same order.
-    here = machine(solver, epochs=4, warm_start=True).fit(X, labels).set_params(solver__epochs=2).fit(X, labels)
+    here = estimator(solver, epochs=4, warm_start=True).fit(X, labels).set_params(solver__epochs=2).fit(X, labels)
     np.testing.assert_allclose(clf.decision_function(X), here.decision_function(X), atol=1e-5)
     np.testing.assert_allclose(clf.decision_function(X), whole.decision_function(X), atol=1e-4)
     if solver is BSCA:
@@ -81,13 +81,13 @@ def test_an_interrupted_fit_goes_on(solver, container, tmp_path):
 def test_a_file_for_every_epoch_and_a_fit_that_does_not_notice(solver, tmp_path):
     X, y = rows(classes=3)
     path = os.path.join(tmp_path, "{iteration:02d}.slim")
-    plain, watched = machine(solver).fit(X, y), machine(solver).set_callbacks(Checkpoint(path, every=2)).fit(X, y)
+    plain, watched = estimator(solver).fit(X, y), estimator(solver).set_callbacks(Checkpoint(path, every=2)).fit(X, y)
     np.testing.assert_array_equal(plain.basis_coef_, watched.basis_coef_)
     assert plain.n_kernel_evals_ == watched.n_kernel_evals_
     assert [r["kernel_evals"] for r in plain.history_] == [r["kernel_evals"] for r in watched.history_]
     assert sorted(os.listdir(tmp_path)) == ["02.slim", "04.slim", "06.slim"]
     for epoch in (2, 4, 6):
-        fit, read = machine(solver, epochs=epoch).fit(X, y), slimsvm.load(path.format(iteration=epoch))
+        fit, read = estimator(solver, epochs=epoch).fit(X, y), slimsvm.load(path.format(iteration=epoch))
         np.testing.assert_allclose(read.decision_function(X), fit.decision_function(X), atol=1e-12)
         assert read.objective_ == pytest.approx(fit.objective_)
 
@@ -112,7 +112,7 @@ def test_regression_and_one_class_and_no_more_rows_than_vectors(solver, tmp_path
         else:
             assert np.mean(read.predict(X) == estimator.predict(X)) > 0.9
         if isinstance(estimator, OneClassSVM) and solver is BSGD:
-            continue  # goes on from the price alone, which other rows may have too
+            continue  # goes on from C alone, which other rows may have too
         with pytest.raises(ValueError, match=r"a warm start needs the same rows|labels, weights or the loss"):
             read.fit(X[: n - 1], None if target is None else target[: n - 1])
 
@@ -120,7 +120,7 @@ def test_regression_and_one_class_and_no_more_rows_than_vectors(solver, tmp_path
 def test_scikit_learns_scoring_monitor_sees_every_epoch():
     X, y = rows()
     monitor = pytest.importorskip("sklearn.callback").ScoringMonitor(scoring="accuracy")
-    clf = machine(BSCA).set_callbacks(monitor).fit(X, y)
+    clf = estimator(BSCA).set_callbacks(monitor).fit(X, y)
     scores = [entry["accuracy"] for entry in monitor.get_logs().data]
     assert len(scores) == 7  # six epochs and the fit
     assert clf.score(X, y) in scores
@@ -139,7 +139,7 @@ def test_a_failed_write_leaves_the_file_before(tmp_path, monkeypatch):
 
     monkeypatch.setattr(modelfile.os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        machine(BSGD).set_callbacks(Checkpoint(path)).fit(X, y)
+        estimator(BSGD).set_callbacks(Checkpoint(path)).fit(X, y)
     assert os.listdir(tmp_path) == ["run.slim"]
     assert slimsvm.load(path).n_iter_ == 2
 
@@ -152,7 +152,7 @@ def test_a_failed_write_leaves_the_file_before(tmp_path, monkeypatch):
 )  # fmt: skip
 @pytest.mark.parametrize("classes", [2, 3])
 def test_solvers_without_models_on_the_way_are_named(clf, classes, tmp_path):
-    """A search, and machines of pairs of classes, have no run of their own: it was an AttributeError."""
+    """A search, and estimators of pairs of classes, have no run of their own: it was an AttributeError."""
     X, y = rows(80, classes if not isinstance(clf, CrossTrainedSVC) else 2)
     clf = clone(clf).set_params(random_state=0).set_callbacks(Checkpoint(os.fsencode(tmp_path / "m.slim")))
     with pytest.raises(ValueError, match="Checkpoint needs a solver with a model after every iteration"):
@@ -167,7 +167,7 @@ def test_what_is_wrong_is_said(tmp_path):
     with pytest.raises(ValueError, match="every must be an integer >= 1, found 0"):
         Checkpoint("a", every=0)
     with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere"):
-        machine(BSCA).set_callbacks(Checkpoint(tmp_path / "nowhere" / "a.slim")).fit(X, y)
+        estimator(BSCA).set_callbacks(Checkpoint(tmp_path / "nowhere" / "a.slim")).fit(X, y)
     with pytest.raises(ValueError, match="'bsca', 'bsgd', 'refine' or 'low-rank', found 'exact-cuts'"):
         SVC(solver="exact-cuts").set_callbacks(Checkpoint(tmp_path / "a.slim")).fit(X[:40], y[:40])
     assert os.listdir(tmp_path) == []

@@ -22,7 +22,7 @@ from slimsvm.tasks import ExampleTask, FBeta
 
 @pytest.mark.parametrize("flip", [0.0, 0.4])
 def test_validated_C_follows_the_noise(flip):
-    """Many labels turned round ask for a low price, none for a high one; the model is that of this price."""
+    """Many labels turned round ask for a small C, none for a large one; the model is that of this C."""
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 3, (600, 2))
     y = (np.floor(X).sum(axis=1) % 2).astype(int)
@@ -63,7 +63,7 @@ def test_an_interrupt_ends_the_search(solver, monkeypatch):
 
 @pytest.mark.parametrize("C", [10.0, "validate"])
 def test_validated_gamma_follows_the_pattern(C):
-    """Small squares ask for a narrow kernel; the model is that of this width and price."""
+    """Small squares ask for a narrow kernel; the model is that of this gamma and C."""
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 5, (800, 2))
     y = (np.floor(X).sum(axis=1) % 2).astype(int)
@@ -245,7 +245,7 @@ def test_narrower_kernels_are_tried_again_with_more_rows(
     ],
     ids=["lower", "higher", "alone"],
 )
-def test_prices_near_the_best_are_tried_again_with_more_rows(
+def test_values_of_C_near_the_best_are_tried_again_with_more_rows(
     few, all_rows, tried, best, monkeypatch, settings_of_estimators
 ):
     X, y = make_moons(300, random_state=0)
@@ -306,13 +306,13 @@ def own_error(clf, X, y, lengths):
 
 
 @pytest.mark.parametrize(
-    ("machine", "error"),
+    ("estimator", "error"),
     [(SequenceSVM, sequence_error), (RankSVM, ranking_error), (StructuredSVM, own_error)],
     ids=["sequences", "queries", "own"],
 )
-def test_whole_examples_are_held_out(machine, error, monkeypatch):
+def test_whole_examples_are_held_out(estimator, error, monkeypatch):
     """The errors of the trials are those of models trained by hand on the other sequences, queries or examples."""
-    X, y, lengths = chains(30, 2 if machine is StructuredSVM else 5, np.random.default_rng(0))
+    X, y, lengths = chains(30, 2 if estimator is StructuredSVM else 5, np.random.default_rng(0))
     seen = []
 
     def parts(*args, real=validating._parts):
@@ -320,13 +320,14 @@ def test_whole_examples_are_held_out(machine, error, monkeypatch):
         return seen[-1]
 
     monkeypatch.setattr(validating, "_parts", parts)
-    common = {"gamma": 0.5, "solver": "exact-cuts", "tol": 0.01} | ({"task": Bit()} if machine is StructuredSVM else {})
+    own = {"task": Bit()} if estimator is StructuredSVM else {}
+    common = {"gamma": 0.5, "solver": "exact-cuts", "tol": 0.01} | own
 
     def fitted(C, rows, lengths):
-        clf, X_, y_ = machine(C=C, **common), X[rows], y[rows]
-        if machine is RankSVM:
+        clf, X_, y_ = estimator(C=C, **common), X[rows], y[rows]
+        if estimator is RankSVM:
             return clf.fit(X_, y_, groups=np.repeat(np.arange(len(lengths)), lengths))
-        return clf.fit(X_, np.split(y_, np.cumsum(lengths)[:-1]) if machine is StructuredSVM else y_, lengths)
+        return clf.fit(X_, np.split(y_, np.cumsum(lengths)[:-1]) if estimator is StructuredSVM else y_, lengths)
 
     clf = fitted("validate", np.ones(len(y), bool), lengths)
     training, held = map(np.sort, seen[0])
@@ -367,7 +368,7 @@ def test_validation_keeps_to_the_time(noisy_moons):
     assert len(clf.validation_) >= 3
 
 
-def test_a_search_for_a_price_shows_how_far_it_is(capfd):
+def test_a_search_for_C_shows_how_far_it_is(capfd):
     X, y = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80) % 2
     SVC(C="validate").fit(X, y)
     assert capfd.readouterr().err == ""

@@ -23,7 +23,7 @@ from slimsvm.parts.run import Status, timed, warn_of_time
 
 @pytest.mark.parametrize("C", [1.0, pytest.param("validate", marks=pytest.mark.full)])
 def test_scikit_learns_checks_pass_without_exception(C):
-    """The default tries thirty machines for the price of every fit: five times as long."""
+    """The default tries thirty values of C in every fit: five times as long."""
     check_estimator(CrossTrainedSVC(C=C), on_skip=None)
 
 
@@ -85,7 +85,7 @@ def test_any_solver_inside():
 
 
 @pytest.mark.parametrize("C", [1e-10, 1e10])
-def test_extreme_prices_have_an_answer(C):
+def test_extreme_C_have_an_answer(C):
     X, y = noisy(200)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

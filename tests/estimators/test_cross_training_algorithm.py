@@ -1,4 +1,4 @@
-"""Cross-training: the paper's algorithm written out, and how the last machine comes to few vectors."""
+"""Cross-training: the paper's algorithm written out, and how the last estimator comes to few vectors."""
 
 import numpy as np
 import pytest
@@ -25,17 +25,17 @@ def solved(X, y, settings, **parameters):
 @pytest.mark.parametrize("variances", [1.0, 0.0, 2.5])
 @pytest.mark.parametrize("n_subsets", [2, 5])
 def test_the_kept_rows_are_those_of_algorithm_3(variances, n_subsets):
-    """LIBSVM's machines of the same subsets, means and variances as the paper writes them, row by row."""
+    """LIBSVM's estimators of the same subsets, means and variances as the paper writes them, row by row."""
     X, y = noisy()
     parameters = {**PLAIN, "variances": variances, "n_subsets": n_subsets, "subset_size": 80, "balance": False}
     edited = CrossTrainedSVC(random_state=0, n_jobs=1, tol=1e-6, precision="float64", **parameters).edit(X, y)
-    machines = []
+    estimators = []
     for subset in edited.split.subsets:
         assert np.sum(y[subset] > 0) == np.sum(y[subset] < 0) == 40
-        machines.append(TheirSVC(C=1.0, gamma=0.3, tol=1e-6).fit(X[subset].astype(float), y[subset]))
+        estimators.append(TheirSVC(C=1.0, gamma=0.3, tol=1e-6).fit(X[subset].astype(float), y[subset]))
     kept = []
     for i in range(len(X)):
-        margins = [y[i] * machine.decision_function(X[i : i + 1].astype(float))[0] for machine in machines]
+        margins = [y[i] * estimator.decision_function(X[i : i + 1].astype(float))[0] for estimator in estimators]
         m = sum(margins) / n_subsets
         v = sum((m - margin) ** 2 for margin in margins) / n_subsets
         assert edited.mean[i] == pytest.approx(m, abs=1e-4)
@@ -46,7 +46,7 @@ def test_the_kept_rows_are_those_of_algorithm_3(variances, n_subsets):
     assert edited.n_wrong + edited.n_sure + len(kept) == len(X)
 
 
-def test_the_last_machine_is_the_svm_of_the_kept_rows():
+def test_the_last_estimator_is_the_svm_of_the_kept_rows():
     X, y = noisy()
     clf = fitted(X, y, **PLAIN, subset_size=100, tol=1e-6)
     kept = clf.sample_indices_
@@ -80,7 +80,7 @@ def test_the_smaller_class_gets_the_surest_rows_nearest_the_margin_back():
         assert np.ptp([np.sum(y[balanced.sample_indices_] == c) for c in (-1, 1)]) == 0
 
 
-def test_the_last_price_comes_from_rows_that_are_not_trained_on_until_it_is_chosen():
+def test_the_last_C_comes_from_rows_that_are_not_trained_on_until_it_is_chosen():
     X, y = noisy(900)
     clf = fitted(X, y, gamma=2.0, max_basis=None)
     parts = clf.edit(X, y).split
@@ -90,9 +90,9 @@ def test_the_last_price_comes_from_rows_that_are_not_trained_on_until_it_is_chos
     chosen = next(trial for trial in clf.validation_ if trial["C"] == clf.C_)
     assert chosen["error"] <= least + 4 * np.sqrt(least / 150)
     kept = np.intersect1d(clf.edit(X, y).kept, parts.training)
-    machine = SVC(C=clf.C_, gamma=2.0, solver="exact", intercept="free", n_jobs=1).fit(X[kept], y[kept])
-    assert machine.n_basis_ == chosen["n_basis"]
-    assert np.mean(machine.predict(X[parts.validating]) != y[parts.validating]) == pytest.approx(chosen["error"])
+    estimator = SVC(C=clf.C_, gamma=2.0, solver="exact", intercept="free", n_jobs=1).fit(X[kept], y[kept])
+    assert estimator.n_basis_ == chosen["n_basis"]
+    assert np.mean(estimator.predict(X[parts.validating]) != y[parts.validating]) == pytest.approx(chosen["error"])
     assert np.isin(parts.validating, clf.sample_indices_).any()
 
 
@@ -138,8 +138,8 @@ def test_validation_rows_that_do_not_rejoin_have_no_part_in_the_coefficients():
         assert np.array_equal(one, two) == (not rejoin)
 
 
-def test_few_validation_rows_do_not_judge_the_last_price_alone():
-    """Every row is judged once, by a machine that was not trained on it."""
+def test_few_validation_rows_do_not_judge_the_last_C_alone():
+    """Every row is judged once, by an estimator that was not trained on it."""
     X, y = noisy(400)
     errors = np.array([trial["error"] for trial in fitted(X, y, gamma=2.0).validation_])
     np.testing.assert_allclose(400 * errors, np.round(400 * errors), atol=1e-9)
@@ -158,7 +158,7 @@ def test_the_other_rows_come_in_parts_of_as_many():
     assert len(cross_training.further_parts(validating, np.arange(50, 60), np.random.default_rng(0), 300)) == 1
 
 
-def test_the_first_price_is_the_highest_of_those_that_err_alike_on_rows_not_seen():
+def test_the_first_C_is_the_highest_of_those_that_err_alike_on_rows_not_seen():
     X, y = noisy(900)
     edited = CrossTrainedSVC(gamma=2.0, random_state=0, n_jobs=1).edit(X, y)
     unseen = np.ones_like(edited.first.margins, bool)
@@ -175,7 +175,7 @@ def test_the_first_price_is_the_highest_of_those_that_err_alike_on_rows_not_seen
 
 
 def test_a_small_class_is_not_forgotten_by_those_who_judge():
-    """Few rows are positive, and in every subset: by rows not seen the machine of the larger class were best."""
+    """Few rows are positive, and in every subset: by rows not seen the estimator of the larger class were best."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     y = np.where(np.hypot(X[:, 0] - 1, X[:, 1] - 1) < 0.6, 1, -1)
@@ -194,8 +194,8 @@ def test_thresholds_move_only_for_more_than_chance():
     assert worthwhile_threshold(np.zeros(0), np.zeros(0)) == 0.0
 
 
-def test_without_caution_the_best_price_and_threshold_are_taken():
-    """As the paper does; of prices that err the same, the first SVMs take the highest."""
+def test_without_caution_the_best_C_and_threshold_are_taken():
+    """As the paper does; of values of C that err the same, the first SVMs take the highest."""
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=400), np.where(rng.random(400) < 0.5, 1, -1)
     threshold = worthwhile_threshold(scores, labels, 0.0)
@@ -252,11 +252,11 @@ def test_subsets_are_at_least_a_thousand_rows_or_half():
         assert [len(subset) for subset in parts.subsets] == [size] * 5
 
 
-def test_the_mean_of_the_machines():
+def test_the_mean_of_the_estimators():
     X, y = noisy()
     clf = fitted(X, y, **PLAIN, subset_size=100, second_stage=False)
     edited = clone(clf).edit(X, y)
-    scores = np.mean([machine.scores(X)[:, 0] for machine in edited.first.models], axis=0)
+    scores = np.mean([estimator.scores(X)[:, 0] for estimator in edited.first.models], axis=0)
     np.testing.assert_allclose(clf.decision_function(X), scores, atol=1e-6)
     np.testing.assert_array_equal(clf.support_vectors_, X[clf.support_])
     assert np.isnan(clf.objective_)
@@ -287,7 +287,7 @@ def test_a_number_of_vectors_is_kept_to_at_little_cost():
     whole, few = (fitted(X, y, **parameters, max_basis=most) for most in (None, 60))
     assert few.n_basis_ <= 60 < 0.7 * whole.n_basis_
     assert few.score(X_new, y_new) > whole.score(X_new, y_new) - 0.025
-    # Where it does not bind, the machine is that of all kept rows, from fewer of them.
+    # Where it does not bind, the estimator is that of all kept rows, from fewer of them.
     enough = fitted(X, y, **parameters, max_basis=whole.n_basis_ + 50)
     assert enough.score(X_new, y_new) == pytest.approx(whole.score(X_new, y_new), abs=0.005)
     assert enough.n_basis_ <= whole.n_basis_ + 50

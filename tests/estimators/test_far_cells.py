@@ -48,15 +48,15 @@ def scattered():
     return rows
 
 
-def score(machine, rows, y, seen=X):
-    return machine.fit(rows, y).score(seen, y)
+def score(estimator, rows, y, seen=X):
+    return estimator.fit(rows, y).score(seen, y)
 
 
-def is_borne(machine, rows, y, seen=X):
+def is_borne(estimator, rows, y, seen=X):
     """Accuracy is that of the fit without the far cells, less at most LEAST."""
-    clean = score(machine, X if seen is X else seen, y, seen)
+    clean = score(estimator, X if seen is X else seen, y, seen)
     assert clean > 0.8
-    return score(machine, rows, y, seen) > clean - LEAST
+    return score(estimator, rows, y, seen) > clean - LEAST
 
 
 FAR = {
@@ -78,7 +78,7 @@ def test_learned_vectors_of_two_classes(rows):
     assert is_borne(SVC(gamma=0.5, solver=REFINE, random_state=0, n_jobs=1), rows, BOARD)
 
 
-MACHINES = {
+ESTIMATORS = {
     "several classes": (SVC(gamma=0.5, solver=REFINE, random_state=0, n_jobs=1), LEVELS),
     "several labels": (SVC(gamma=0.5, solver=REFINE, random_state=0, n_jobs=1), LABEL_SETS),
     "another kernel": (SVC(kernel="matern32", gamma=0.5, solver=REFINE, random_state=0, n_jobs=1), BOARD),
@@ -93,24 +93,24 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("kind", MACHINES)
-def test_other_machines(kind):
-    assert is_borne(MACHINES[kind][0], cell(1e7), MACHINES[kind][1])
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_other_estimators(kind):
+    assert is_borne(ESTIMATORS[kind][0], cell(1e7), ESTIMATORS[kind][1])
 
 
 @pytest.mark.parametrize("n", [12, 40])
 def test_few_rows(n):
     y = np.where(X[:n, 0] > 0, 1, -1)
-    machine = SVC(gamma=0.3, C=10, solver=Refine(4, epochs=300), random_state=0, n_jobs=1)
-    assert score(machine, cell(1e6)[:n], y, X[:n]) >= score(machine, X[:n], y, X[:n]) - 1.5 / n
+    estimator = SVC(gamma=0.3, C=10, solver=Refine(4, epochs=300), random_state=0, n_jobs=1)
+    assert score(estimator, cell(1e6)[:n], y, X[:n]) >= score(estimator, X[:n], y, X[:n]) - 1.5 / n
 
 
 def test_a_number_for_missing_in_a_fifth_of_the_rows():
     """These rows are many, and have vectors of their own."""
     rows = X.copy()
     rows[::5, 2] = -999999.0
-    machine = SVC(gamma=0.5, solver=Refine(40, epochs=150), random_state=0, n_jobs=1)
-    assert score(machine, rows, BOARD, rows) > score(machine, X, BOARD) - LEAST
+    estimator = SVC(gamma=0.5, solver=Refine(40, epochs=150), random_state=0, n_jobs=1)
+    assert score(estimator, rows, BOARD, rows) > score(estimator, X, BOARD) - LEAST
 
 
 @pytest.mark.parametrize("solver", [REFINE, "exact"])
@@ -131,8 +131,8 @@ def test_a_feature_in_another_unit_that_its_gamma_knows():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_learned_axes(dtype):
-    machine = SVC(gamma=0.5, solver="exact", n_jobs=1)
-    clean, found = (LearnedAxes(machine).fit(rows.astype(dtype), BOARD) for rows in (X, cell(1e9)))
+    estimator = SVC(gamma=0.5, solver="exact", n_jobs=1)
+    clean, found = (LearnedAxes(estimator).fit(rows.astype(dtype), BOARD) for rows in (X, cell(1e9)))
     np.testing.assert_allclose(found.transform(X.astype(dtype)).var(axis=0), clean.transform(X).var(axis=0), rtol=0.1)
     np.testing.assert_allclose(found.mean_, X.mean(axis=0), atol=0.01)
 
@@ -144,8 +144,8 @@ def test_principal_directions_of_a_pursuit(value):
     y = np.where(wide[:, 0] * wide[:, 1] > 0, 1, -1)
     far = wide.copy()
     far[5, 3] = value
-    machine = SVC(gamma=0.05, C=10, solver=CPSP(20, directions=8), random_state=0, n_jobs=1)
-    assert score(machine, far, y, wide) > score(machine, wide, y, wide) - LEAST
+    estimator = SVC(gamma=0.05, C=10, solver=CPSP(20, directions=8), random_state=0, n_jobs=1)
+    assert score(estimator, far, y, wide) > score(estimator, wide, y, wide) - LEAST
 
 
 def test_single_far_rows_have_no_centre_and_many_have_their_share():

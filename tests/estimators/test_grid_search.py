@@ -435,9 +435,9 @@ def test_parameters_of_a_solver_object_are_searched_and_the_object_is_left_alone
     assert solver.working_set_size is None
 
 
-def test_scales_that_are_learned_for_each_price_share_no_kernel_values():
+def test_scales_that_are_learned_for_each_C_share_no_kernel_values():
     """The kernel is another one for each C, since the small model that learns the scales is."""
     X, y = problem(200)
-    machine = SVC(gamma="learn", solver="exact", tol=1e-6, random_state=0)
+    estimator = SVC(gamma="learn", solver="exact", tol=1e-6, random_state=0)
     grid = {"C": [0.1, 1.0, 30.0]}
-    assert_same(GridSearchSVC(machine, grid, cv=3).fit(X, y), GridSearchCV(machine, grid, cv=3).fit(X, y))
+    assert_same(GridSearchSVC(estimator, grid, cv=3).fit(X, y), GridSearchCV(estimator, grid, cv=3).fit(X, y))

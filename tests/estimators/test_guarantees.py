@@ -62,37 +62,37 @@ OTHERS = {
 ALL = CLASSIFIERS | OTHERS
 
 
-def predicted(machine, rows, alpha=0.1):
-    """What the machine promises, whichever kind it is of."""
-    if hasattr(machine, "p_values"):
-        return machine.p_values(rows)
-    return (
-        machine.predict_set(rows, alpha) if hasattr(machine, "predict_set") else machine.predict_interval(rows, alpha)
-    )
+def predicted(estimator, rows, alpha=0.1):
+    """What the estimator promises, whichever kind it is of."""
+    if hasattr(estimator, "p_values"):
+        return estimator.p_values(rows)
+    if hasattr(estimator, "predict_set"):
+        return estimator.predict_set(rows, alpha)
+    return estimator.predict_interval(rows, alpha)
 
 
-def misfit(machine, rows):
+def misfit(estimator, rows):
     """How badly each class fits, or how far outside rows are, by public methods."""
-    if isinstance(machine, OneClassSVM):
-        return -machine.model_.scores(rows)
-    if isinstance(machine, OrdinalSVC):
-        f, theta = machine.model_.scores(rows)[:, 0], np.concatenate([[-np.inf], machine.thresholds_, [np.inf]])
+    if isinstance(estimator, OneClassSVM):
+        return -estimator.model_.scores(rows)
+    if isinstance(estimator, OrdinalSVC):
+        f, theta = estimator.model_.scores(rows)[:, 0], np.concatenate([[-np.inf], estimator.thresholds_, [np.inf]])
         return np.stack([np.maximum(low - f, f - high) for low, high in pairwise(theta)], axis=1)
-    if len(machine.classes_) == 2:
-        f = machine.decision_function(rows)
+    if len(estimator.classes_) == 2:
+        f = estimator.decision_function(rows)
         return np.stack([f, -f], axis=1)
-    return 1.0 - machine.set_params(probability=True).predict_proba(rows)
+    return 1.0 - estimator.set_params(probability=True).predict_proba(rows)
 
 
-def places(machine, y):
+def places(estimator, y):
     """Numbers of classes."""
-    return np.array([list(machine.classes_).index(label) for label in y])
+    return np.array([list(estimator.classes_).index(label) for label in y])
 
 
 def fitted(name, **params):
-    machine, y = ALL[name]
-    machine = clone(machine).set_params(**params)
-    return (machine.fit(X) if y is None else machine.fit(X, y)), y
+    estimator, y = ALL[name]
+    estimator = clone(estimator).set_params(**params)
+    return (estimator.fit(X) if y is None else estimator.fit(X, y)), y
 
 
 # -- the order statistic ----
@@ -115,35 +115,35 @@ def test_the_order_statistic_at_ten_per_cent(m, place):
 
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_is_learned_from_rows_that_are_held_out(name):
-    machine, y = fitted(name)
-    held = machine.calibration_indices_
+    estimator, y = fitted(name)
+    held = estimator.calibration_indices_
     rest = np.setdiff1d(np.arange(400), held)
     assert len(held) == 100
-    assert machine.guarantee_ == "1 - alpha"
-    other = clone(machine).set_params(calibration_size=None)
+    assert estimator.guarantee_ == "1 - alpha"
+    other = clone(estimator).set_params(calibration_size=None)
     other = other.fit(X[rest]) if y is None else other.fit(X[rest], y[rest])
-    np.testing.assert_array_equal(machine.basis_coef_, other.basis_coef_)
-    np.testing.assert_array_equal(machine.intercept_, other.intercept_)
+    np.testing.assert_array_equal(estimator.basis_coef_, other.basis_coef_)
+    np.testing.assert_array_equal(estimator.intercept_, other.intercept_)
 
 
 @pytest.mark.parametrize("params", [{"C": "validate"}, {"gamma": "validate"}, {"gamma": "learn", "max_basis": 8}])
 def test_nor_are_searches_shown_them(params):
-    machine = SVC(calibration_size=0.25, random_state=3, **params).fit(X, THREE)
-    rest = np.setdiff1d(np.arange(400), machine.calibration_indices_)
+    estimator = SVC(calibration_size=0.25, random_state=3, **params).fit(X, THREE)
+    rest = np.setdiff1d(np.arange(400), estimator.calibration_indices_)
     other = SVC(random_state=3, probability=True, **params).fit(X[rest], THREE[rest])
-    np.testing.assert_array_equal(machine.basis_coef_, other.basis_coef_)
-    np.testing.assert_array_equal(machine.calibration_, other.calibration_)
+    np.testing.assert_array_equal(estimator.basis_coef_, other.basis_coef_)
+    np.testing.assert_array_equal(estimator.calibration_, other.calibration_)
 
 
 def test_positions_are_those_in_the_x_that_was_given():
     weights = np.ones(400)
     weights[::4] = 0.0
-    machine = SVC(calibration_size=0.5).fit(X, TWO, weights)
-    assert len(machine.calibration_indices_) == 150
-    assert not set(machine.calibration_indices_) & set(np.arange(0, 400, 4))
-    trained = np.setdiff1d(np.flatnonzero(weights), machine.calibration_indices_)
-    assert set(machine.support_) <= set(trained)
-    np.testing.assert_array_equal(machine.support_vectors_, X[machine.support_])
+    estimator = SVC(calibration_size=0.5).fit(X, TWO, weights)
+    assert len(estimator.calibration_indices_) == 150
+    assert not set(estimator.calibration_indices_) & set(np.arange(0, 400, 4))
+    trained = np.setdiff1d(np.flatnonzero(weights), estimator.calibration_indices_)
+    assert set(estimator.support_) <= set(trained)
+    np.testing.assert_array_equal(estimator.support_vectors_, X[estimator.support_])
     crossed = CrossTrainedSVC(C=1.0, first_C=1.0, calibration_size=0.25, random_state=0).fit(X, TWO)
     assert not set(crossed.sample_indices_) & set(crossed.calibration_indices_)
     np.testing.assert_array_equal(np.flatnonzero(np.isnan(crossed.margin_mean_)), crossed.calibration_indices_)
@@ -173,12 +173,12 @@ def test_a_class_keeps_a_row_to_train_on():
     rows = np.random.default_rng(2).normal(size=(21, 2))
     n_lent = 0
     for seed in range(20):
-        machine = SVC(calibration_size=0.5, random_state=seed).fit(rows, y)
-        assert machine.classes_.tolist() == ["a", "b", "rare"]
-        assert len(machine.nonconformity_) == 11
-        is_lent = np.isinf(machine.nonconformity_)
-        assert is_lent.sum() == 11 - len(machine.calibration_indices_)
-        assert (machine.nonconformity_classes_[is_lent] == 2).all()
+        estimator = SVC(calibration_size=0.5, random_state=seed).fit(rows, y)
+        assert estimator.classes_.tolist() == ["a", "b", "rare"]
+        assert len(estimator.nonconformity_) == 11
+        is_lent = np.isinf(estimator.nonconformity_)
+        assert is_lent.sum() == 11 - len(estimator.calibration_indices_)
+        assert (estimator.nonconformity_classes_[is_lent] == 2).all()
         n_lent += is_lent.sum()
     assert 3 <= n_lent <= 17
 
@@ -189,28 +189,28 @@ def test_a_class_keeps_a_row_to_train_on():
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("alpha", [0.03, 0.2])
 def test_sets_have_the_classes_whose_p_value_is_above_alpha(name, alpha):
-    machine, y = fitted(name)
-    held = machine.calibration_indices_
-    codes = places(machine, y[held])
-    own, new = misfit(machine, X[held])[np.arange(100), codes], misfit(machine, NEW)
+    estimator, y = fitted(name)
+    held = estimator.calibration_indices_
+    codes = places(estimator, y[held])
+    own, new = misfit(estimator, X[held])[np.arange(100), codes], misfit(estimator, NEW)
     p = (1 + (own[:, None, None] >= new).sum(axis=0)) / 101
-    np.testing.assert_array_equal(machine.predict_set(NEW, alpha), p > alpha)
+    np.testing.assert_array_equal(estimator.predict_set(NEW, alpha), p > alpha)
     of_class = np.stack(
         [(1 + (own[codes == c, None] >= new[:, c]).sum(axis=0)) / (1 + (codes == c).sum()) for c in np.unique(codes)]
     )
-    found = machine.predict_set(NEW, alpha, class_conditional=True)
+    found = estimator.predict_set(NEW, alpha, class_conditional=True)
     np.testing.assert_array_equal(found.T, of_class > alpha)
     assert found.dtype == bool
-    assert found.shape == (300, len(machine.classes_))
+    assert found.shape == (300, len(estimator.classes_))
 
 
 @pytest.mark.parametrize("name", ["targets", "targets, few vectors"])
 def test_intervals_are_as_wide_as_residuals_of_rows_held_out(name):
-    machine, y = fitted(name)
-    held = machine.calibration_indices_
-    half = np.sort(np.abs(y[held] - machine.predict(X[held])))[int(np.ceil(101 * 0.8)) - 1]
-    expected = machine.predict(NEW)[:, None] + [-half, half]
-    np.testing.assert_allclose(machine.predict_interval(NEW, alpha=0.2), expected, rtol=1e-12)
+    estimator, y = fitted(name)
+    held = estimator.calibration_indices_
+    half = np.sort(np.abs(y[held] - estimator.predict(X[held])))[int(np.ceil(101 * 0.8)) - 1]
+    expected = estimator.predict(NEW)[:, None] + [-half, half]
+    np.testing.assert_allclose(estimator.predict_interval(NEW, alpha=0.2), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("size", [0.3, "out-of-fold"])
@@ -218,13 +218,13 @@ def test_between_quantiles_intervals_are_wide_where_targets_vary(size):
     rng = np.random.default_rng(6)
     rows = rng.uniform(-1, 1, size=(2000, 1))
     y = rows[:, 0] + np.where(rows[:, 0] > 0, 1.0, 0.1) * rng.normal(size=2000)
-    machine = SVR(loss="quantile", quantile=[0.1, 0.5, 0.9], max_basis=8, random_state=0, calibration_size=size)
-    low, high = machine.fit(rows[:500], y[:500]).predict_interval(rows[500:], alpha=0.1).T
+    estimator = SVR(loss="quantile", quantile=[0.1, 0.5, 0.9], max_basis=8, random_state=0, calibration_size=size)
+    low, high = estimator.fit(rows[:500], y[:500]).predict_interval(rows[500:], alpha=0.1).T
     assert 0.85 < np.mean((low <= y[500:]) & (y[500:] <= high)) < 0.95
     is_wide = rows[500:, 0] > 0.2
     assert np.mean((high - low)[is_wide]) > 2 * np.mean((high - low)[rows[500:, 0] < -0.2])
     if size == 0.3:
-        held, quantiles = machine.calibration_indices_, machine.predict(rows)
+        held, quantiles = estimator.calibration_indices_, estimator.predict(rows)
         outside = np.maximum(quantiles[held, 0] - y[held], y[held] - quantiles[held, -1])
         half = np.sort(outside)[int(np.ceil(151 * 0.9)) - 1]
         np.testing.assert_allclose(low, quantiles[500:, 0] - half, rtol=1e-9, atol=1e-12)
@@ -236,14 +236,14 @@ def test_intervals_of_every_loss(loss):
     rng = np.random.default_rng(7)
     rows = rng.normal(size=(1500, 2))
     y = rng.poisson(np.exp(rows[:, 0])) if loss == "poisson" else rows[:, 0] + rng.normal(size=1500)
-    machine = SVR(loss=loss, max_basis=10, random_state=0, calibration_size=99).fit(rows[:400], y[:400])
-    held = machine.calibration_indices_
-    half = np.sort(np.abs(y[held] - machine.predict(rows[held])))[89]
-    expected = machine.predict(rows)[:, None] + [-half, half]
+    estimator = SVR(loss=loss, max_basis=10, random_state=0, calibration_size=99).fit(rows[:400], y[:400])
+    held = estimator.calibration_indices_
+    half = np.sort(np.abs(y[held] - estimator.predict(rows[held])))[89]
+    expected = estimator.predict(rows)[:, None] + [-half, half]
     if loss == "poisson":
         assert (expected < 0).any()
         expected = np.maximum(expected, 0)
-    np.testing.assert_allclose(machine.predict_interval(rows), expected, rtol=1e-9)
+    np.testing.assert_allclose(estimator.predict_interval(rows), expected, rtol=1e-9)
     inside = (expected[400:, 0] <= y[400:]) & (y[400:] <= expected[400:, 1])
     assert 0.83 < inside.mean() < 0.97
 
@@ -252,22 +252,22 @@ def test_intervals_of_every_loss(loss):
 @pytest.mark.parametrize("size", [0.25, "out-of-fold"])
 @pytest.mark.parametrize("y", [TWO, THREE])
 def test_sets_of_every_loss(loss, size, y):
-    machine = SVC(loss=loss, max_basis=10, random_state=0, calibration_size=size).fit(X, y)
-    assert machine.predict_set(X)[np.arange(400), places(machine, y)].mean() > 0.8
-    assert machine.predict_set(X).shape == (400, len(machine.classes_))
+    estimator = SVC(loss=loss, max_basis=10, random_state=0, calibration_size=size).fit(X, y)
+    assert estimator.predict_set(X)[np.arange(400), places(estimator, y)].mean() > 0.8
+    assert estimator.predict_set(X).shape == (400, len(estimator.classes_))
 
 
 @pytest.mark.parametrize("name", ["one class", "one class on a budget"])
 def test_p_values_count_rows_that_are_as_far_outside(name):
-    machine, _ = fitted(name)
-    own, new = misfit(machine, X[machine.calibration_indices_]), misfit(machine, NEW)
-    np.testing.assert_allclose(machine.p_values(NEW), (1 + (own >= new.T).sum(axis=0)) / 101, rtol=1e-15)
+    estimator, _ = fitted(name)
+    own, new = misfit(estimator, X[estimator.calibration_indices_]), misfit(estimator, NEW)
+    np.testing.assert_allclose(estimator.p_values(NEW), (1 + (own >= new.T).sum(axis=0)) / 101, rtol=1e-15)
 
 
 def test_ordered_classes_have_sets_without_gaps():
-    machine, _ = fitted("ordered")
+    estimator, _ = fitted("ordered")
     for alpha in (0.02, 0.1, 0.3):
-        inside = machine.predict_set(NEW, alpha).astype(int)
+        inside = estimator.predict_set(NEW, alpha).astype(int)
         assert (np.abs(np.diff(inside, axis=1, prepend=0, append=0)).sum(axis=1) <= 2).all()
 
 
@@ -303,15 +303,15 @@ def test_rows_alike_are_as_far_outside_to_the_bit(name):
         rows = rng.integers(0, 2, size=(120, 3)).astype(float)
         y = rows[:, 0] * 0.7 + rng.choice([0.1, 1.3, 2.7], 120, p=[0.1, 0.8, 0.1])
         y = np.digitize(y, [0.5, 1.5]) if name in ("classes", "counts") else y
-        machine = clone(OF_TIES[name]).set_params(random_state=seed)
-        machine = machine.fit(rows) if name == "one class" else machine.fit(rows, y)
-        held = machine.calibration_indices_
+        estimator = clone(OF_TIES[name]).set_params(random_state=seed)
+        estimator = estimator.fit(rows) if name == "one class" else estimator.fit(rows, y)
+        held = estimator.calibration_indices_
         for alpha in (0.05, 0.1, 0.2, 0.3, 0.5):
-            found, own = predicted(machine, rows[held], alpha), y[held]
+            found, own = predicted(estimator, rows[held], alpha), y[held]
             if name == "one class":
                 right = found > alpha
             elif name == "classes":
-                right = found[np.arange(60), places(machine, own)]
+                right = found[np.arange(60), places(estimator, own)]
             else:
                 right = (found[:, 0] <= own) & (own <= found[:, 1])
             assert right.sum() >= np.ceil(61 * (1 - alpha))
@@ -340,8 +340,8 @@ def of_intervals(rows, value, seed, alpha, size=39):
 
 def of_sets(rows, value, seed, alpha, conditional=False, size=39):
     y = np.digitize(value, [-0.4, 0.4])
-    machine = SVC(calibration_size=size, random_state=seed).fit(rows[:100], y[:100])
-    inside = machine.predict_set(rows[100:], alpha, class_conditional=conditional)
+    estimator = SVC(calibration_size=size, random_state=seed).fit(rows[:100], y[:100])
+    inside = estimator.predict_set(rows[100:], alpha, class_conditional=conditional)
     right = inside[np.arange(160), y[100:]]
     return right[y[100:] == 2].mean() if conditional else right.mean()
 
@@ -373,13 +373,13 @@ def test_scores_of_training_rows_would_not():
     """What the closed form is for: residuals of rows that were fitted are too small."""
 
     def of_residuals(rows, value, seed, alpha):
-        machine = SVR(C=10.0, gamma=1.0).fit(rows[:100], value[:100])
-        half = np.quantile(np.abs(value[:100] - machine.predict(rows[:100])), 0.8)
-        return np.mean(np.abs(value[100:] - machine.predict(rows[100:])) <= half)
+        estimator = SVR(C=10.0, gamma=1.0).fit(rows[:100], value[:100])
+        half = np.quantile(np.abs(value[:100] - estimator.predict(rows[:100])), 0.8)
+        return np.mean(np.abs(value[100:] - estimator.predict(rows[100:])) <= half)
 
     def of_leaving_out(rows, value, seed, alpha):
-        machine = SVR(C=10.0, gamma=1.0, calibration_size="out-of-fold").fit(rows[:100], value[:100])
-        low, high = machine.predict_interval(rows[100:], alpha).T
+        estimator = SVR(C=10.0, gamma=1.0, calibration_size="out-of-fold").fit(rows[:100], value[:100])
+        low, high = estimator.predict_interval(rows[100:], alpha).T
         return np.mean((low <= value[100:]) & (value[100:] <= high))
 
     assert shares(of_residuals, 0.2, 40)[0] < 0.72
@@ -391,50 +391,50 @@ def test_scores_of_training_rows_would_not():
 
 @pytest.mark.parametrize("name", ALL)
 def test_out_of_fold_trains_on_all_rows_and_promises_nothing(name):
-    machine, y = fitted(name, calibration_size="out-of-fold")
-    plain = clone(machine).set_params(calibration_size=None)
+    estimator, y = fitted(name, calibration_size="out-of-fold")
+    plain = clone(estimator).set_params(calibration_size=None)
     plain = plain.fit(X) if y is None else plain.fit(X, y)
-    np.testing.assert_array_equal(machine.basis_coef_, plain.basis_coef_)
-    assert machine.guarantee_ == "none"
-    assert not hasattr(machine, "calibration_indices_")
-    assert np.isfinite(machine.nonconformity_).all()
-    assert len(machine.nonconformity_) == (400 if isinstance(machine.solver_, Exact) else 80)
-    assert len(predicted(machine, NEW)) == 300
+    np.testing.assert_array_equal(estimator.basis_coef_, plain.basis_coef_)
+    assert estimator.guarantee_ == "none"
+    assert not hasattr(estimator, "calibration_indices_")
+    assert np.isfinite(estimator.nonconformity_).all()
+    assert len(estimator.nonconformity_) == (400 if isinstance(estimator.solver_, Exact) else 80)
+    assert len(predicted(estimator, NEW)) == 300
 
 
 @pytest.mark.parametrize(("make", "y"), [(SVR(C=5.0, gamma=0.3), VALUE[:60]), (OneClassSVM(gamma=0.3, nu=0.3), None)])
-def test_scores_out_of_fold_are_near_those_of_machines_without_the_row(make, y):
+def test_scores_out_of_fold_are_near_those_of_estimators_without_the_row(make, y):
     rows = X[:60]
-    machine = clone(make).set_params(calibration_size="out-of-fold")
-    machine = machine.fit(rows) if y is None else machine.fit(rows, y)
+    estimator = clone(make).set_params(calibration_size="out-of-fold")
+    estimator = estimator.fit(rows) if y is None else estimator.fit(rows, y)
     exact = []
     for i in range(60):
         rest = np.arange(60) != i
         other = make.fit(rows[rest]) if y is None else make.fit(rows[rest], y[rest])
         exact.append(-other.decision_function(rows[[i]])[0] if y is None else abs(y[i] - other.predict(rows[[i]])[0]))
     scale = np.std(exact)
-    assert np.abs(machine.nonconformity_ - np.sort(exact)).mean() < 0.15 * scale
+    assert np.abs(estimator.nonconformity_ - np.sort(exact)).mean() < 0.15 * scale
 
 
-def test_scores_of_a_one_class_machine_of_fewer_rows_have_the_scale_of_all():
-    machine = fitted("one class on a budget", calibration_size="out-of-fold")[0]
-    ratio = np.std(machine.nonconformity_) / np.std(machine.decision_function(X))
+def test_scores_of_a_one_class_estimator_of_fewer_rows_have_the_scale_of_all():
+    estimator = fitted("one class on a budget", calibration_size="out-of-fold")[0]
+    ratio = np.std(estimator.nonconformity_) / np.std(estimator.decision_function(X))
     assert 0.8 < ratio < 1.25
 
 
 def test_a_cluster_takes_none():
     dask = pytest.importorskip("slimsvm.dask")
-    for machine, y in ((dask.SVC, TWO), (dask.SVR, VALUE)):
+    for estimator, y in ((dask.SVC, TWO), (dask.SVR, VALUE)):
         with pytest.raises(ValueError, match=r"calibration_size=0\.2 is not offered for rows on a cluster"):
-            machine(max_basis=5, calibration_size=0.2).fit(X, y)
+            estimator(max_basis=5, calibration_size=0.2).fit(X, y)
 
 
 def test_pairs_of_other_classes_have_scores_of_rows_that_they_never_saw():
-    machine = SVC(calibration_size="out-of-fold").fit(X, THREE)
-    is_vector = np.isin(np.arange(400), machine.support_)
-    own = misfit(machine, X)[np.arange(400), places(machine, THREE)]
+    estimator = SVC(calibration_size="out-of-fold").fit(X, THREE)
+    is_vector = np.isin(np.arange(400), estimator.support_)
+    own = misfit(estimator, X)[np.arange(400), places(estimator, THREE)]
     # Rows that are no vectors move by nothing.
-    assert np.isin(np.round(own[~is_vector], 9), np.round(machine.nonconformity_, 9)).mean() > 0.99
+    assert np.isin(np.round(own[~is_vector], 9), np.round(estimator.nonconformity_, 9)).mean() > 0.99
 
 
 # -- rows of every kind, files, searches, limits ----
@@ -442,28 +442,28 @@ def test_pairs_of_other_classes_have_scores_of_rows_that_they_never_saw():
 
 @pytest.mark.parametrize("name", ["two", "pairs", "targets, few vectors", "one class on a budget"])
 def test_rows_of_every_kind(name, tmp_path):
-    machine, y = fitted(name)
-    expected = predicted(machine, NEW)
+    estimator, y = fitted(name)
+    expected = predicted(estimator, NEW)
     mapped = np.memmap(tmp_path / "rows", np.float64, "w+", shape=X.shape)
     mapped[:] = X
     blocks = Blocks([X[lo : lo + 150] for lo in range(0, 400, 150)])
     in_blocks = [blocks] if "few" in name or "budget" in name else []  # the exact solver takes none
     for rows in (X.tolist(), np.asfortranarray(X), mapped, *in_blocks):
-        other = clone(machine).fit(rows) if y is None else clone(machine).fit(rows, y)
+        other = clone(estimator).fit(rows) if y is None else clone(estimator).fit(rows, y)
         np.testing.assert_array_equal(predicted(other, NEW), expected)
     for rows in (sp.csr_array(X), X.astype(np.float32)):
-        other = clone(machine).fit(rows) if y is None else clone(machine).fit(rows, y)
+        other = clone(estimator).fit(rows) if y is None else clone(estimator).fit(rows, y)
         found = predicted(other, NEW)
         assert np.mean(np.abs(found * 1.0 - expected) > 0.02) < 0.03
-        np.testing.assert_array_equal(other.calibration_indices_, machine.calibration_indices_)
+        np.testing.assert_array_equal(other.calibration_indices_, estimator.calibration_indices_)
 
 
 def test_a_data_frame_and_names():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    machine = SVC(calibration_size=0.25).fit(frame, pandas.Series(THREE))
+    estimator = SVC(calibration_size=0.25).fit(frame, pandas.Series(THREE))
     np.testing.assert_array_equal(
-        machine.predict_set(pandas.DataFrame(NEW, columns=["a", "b", "c"])),
+        estimator.predict_set(pandas.DataFrame(NEW, columns=["a", "b", "c"])),
         SVC(calibration_size=0.25).fit(X, THREE).predict_set(NEW),
     )
 
@@ -487,21 +487,21 @@ def test_matrices_of_kernel_values_and_objects(y, size):
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("size", [0.25, "out-of-fold"])
 def test_files_pickles_and_threads(name, size, tmp_path):
-    machine, _ = fitted(name, calibration_size=size, n_jobs=1)
-    machine.save(tmp_path / "m.slim")
+    estimator, _ = fitted(name, calibration_size=size, n_jobs=1)
+    estimator.save(tmp_path / "m.slim")
     loaded = slimsvm.load(tmp_path / "m.slim")
-    assert loaded.guarantee_ == machine.guarantee_
+    assert loaded.guarantee_ == estimator.guarantee_
     assert loaded.calibration_size == size
-    for other in (loaded, pickle.loads(pickle.dumps(machine)), fitted(name, calibration_size=size, n_jobs=2)[0]):
-        np.testing.assert_array_equal(other.nonconformity_, machine.nonconformity_)
-        np.testing.assert_array_equal(predicted(other, NEW), predicted(machine, NEW))
+    for other in (loaded, pickle.loads(pickle.dumps(estimator)), fitted(name, calibration_size=size, n_jobs=2)[0]):
+        np.testing.assert_array_equal(other.nonconformity_, estimator.nonconformity_)
+        np.testing.assert_array_equal(predicted(other, NEW), predicted(estimator, NEW))
     without_training_code = slimsvm.load_predictor(tmp_path / "m.slim")
     for alpha in (0.03, 0.2):
-        found, own = predicted(without_training_code, NEW, alpha), predicted(machine, NEW, alpha)
+        found, own = predicted(without_training_code, NEW, alpha), predicted(estimator, NEW, alpha)
         assert found.dtype == own.dtype
         if own.dtype == bool:  # scores differ by rounding
             assert np.mean(found != own) < 0.003
-            own = machine.predict_set(NEW, alpha, class_conditional=True)
+            own = estimator.predict_set(NEW, alpha, class_conditional=True)
             assert np.mean(without_training_code.predict_set(NEW, alpha, class_conditional=True) != own) < 0.003
         else:
             np.testing.assert_allclose(found, own, atol=0.02 if own.ndim == 1 else 1e-5)
@@ -521,10 +521,10 @@ def test_predictors_promise_what_their_file_does(tmp_path):
 
 def test_many_rows_leave_a_small_file(tmp_path):
     rows = np.random.default_rng(3).normal(size=(30_000, 2))
-    machine = SVC(max_basis=5, random_state=0, calibration_size=0.5).fit(rows, rows[:, 0] > 0)
-    assert len(machine.calibration_indices_) == 15_000
-    assert len(machine.nonconformity_) == 5000
-    machine.save(tmp_path / "m.slim")
+    estimator = SVC(max_basis=5, random_state=0, calibration_size=0.5).fit(rows, rows[:, 0] > 0)
+    assert len(estimator.calibration_indices_) == 15_000
+    assert len(estimator.nonconformity_) == 5000
+    estimator.save(tmp_path / "m.slim")
     assert (tmp_path / "m.slim").stat().st_size < 60_000
 
 
@@ -560,12 +560,12 @@ def test_a_fit_that_is_cut_short_keeps_its_guarantee(error, monkeypatch):
     monkeypatch.setattr(conformal, "scores_of", cut_short)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        machine = SVR(calibration_size=0.5, max_seconds=1e-9).fit(rows, rows[:, 0])
+        estimator = SVR(calibration_size=0.5, max_seconds=1e-9).fit(rows, rows[:, 0])
     assert any("200 of the rows held out" in str(each.message) for each in seen) == (error is KeyboardInterrupt)
-    assert machine.status_ == "time limit"
-    assert machine.guarantee_ == "1 - alpha"
-    assert len(machine.nonconformity_) == 200
-    low, high = machine.predict_interval(rows, 0.2).T
+    assert estimator.status_ == "time limit"
+    assert estimator.guarantee_ == "1 - alpha"
+    assert len(estimator.nonconformity_) == 200
+    low, high = estimator.predict_interval(rows, 0.2).T
     assert 0.7 < np.mean((low <= rows[:, 0]) & (rows[:, 0] <= high)) < 0.9
 
 
@@ -580,9 +580,9 @@ def test_a_smaller_model_has_none():
 
 @pytest.mark.parametrize("size", [0, -1, 0.0, 1.0, 1.5, -0.2, np.nan, np.inf, True, "0.2", "held", [0.2], 400, 500])
 def test_sizes_that_are_none(size):
-    for machine, y in ((SVC(), TWO), (SVR(), VALUE), (OneClassSVM(), None)):
+    for estimator, y in ((SVC(), TWO), (SVR(), VALUE), (OneClassSVM(), None)):
         with pytest.raises(ValueError, match="calibration_size"):
-            machine.set_params(calibration_size=size).fit(X, y)
+            estimator.set_params(calibration_size=size).fit(X, y)
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.2, np.nan, "0.1", None, True])
@@ -593,18 +593,18 @@ def test_alpha_is_a_number_between_0_and_1(alpha):
 
 
 def test_there_is_nothing_without_calibration_size():
-    for machine, method, y in (
+    for estimator, method, y in (
         (SVC(), "predict_set", TWO), (OrdinalSVC(), "predict_set", TWO),
         (CrossTrainedSVC(C=1.0, first_C=1.0), "predict_set", TWO), (SVR(), "predict_interval", VALUE),
         (OneClassSVM(), "p_values", None),
     ):  # fmt: skip
-        assert not hasattr(machine, method)
+        assert not hasattr(estimator, method)
         with pytest.raises(AttributeError, match=rf"has no {method} without calibration_size: give 0\.2"):
-            getattr(machine, method)
-        asked = clone(machine).set_params(calibration_size=0.2)
+            getattr(estimator, method)
+        asked = clone(estimator).set_params(calibration_size=0.2)
         with pytest.raises(NotFittedError):
             getattr(asked, method)(NEW)
-        plain = machine.fit(X, y).set_params(calibration_size=0.2)
+        plain = estimator.fit(X, y).set_params(calibration_size=0.2)
         with pytest.raises(NotFittedError, match=f"{method} needs a fit with calibration_size"):
             getattr(plain, method)(NEW)
         assert not hasattr(plain, "guarantee_")
@@ -617,9 +617,9 @@ def test_what_they_are_not_offered_for():
     for size in (0.2, "out-of-fold"):
         with pytest.raises(ValueError, match="one label or target of each row, found y of shape"):
             SVC(calibration_size=size).fit(X, labels)
-        for machine, y in ((SVC(solver="bsgd"), TWO), (SVR(solver="bsgd"), VALUE), (OneClassSVM(solver="bsgd"), None)):
+        for Estimator, y in ((SVC, TWO), (SVR, VALUE), (OneClassSVM, None)):
             with pytest.raises(ValueError, match="calibration_size holds out some of all rows"):
-                machine.set_params(calibration_size=size).partial_fit(X, y)
+                Estimator(solver="bsgd", calibration_size=size).partial_fit(X, y)
 
 
 @pytest.mark.parametrize("size", [0.3, "out-of-fold"])
@@ -632,9 +632,9 @@ def test_sparse_rows_of_many_columns(params, size):
     wide = sp.csr_array((np.ones(270), (np.repeat(np.arange(90), 3), np.column_stack(
         [kind, rng.integers(3, 9, 90), 2**17 + rng.integers(0, 50, 90)]).ravel())), shape=(90, 2**18))  # fmt: skip
     for y in (kind, kind > 0):
-        machine = SVC(calibration_size=size, probability=True, **params).fit(wide, y)
-        assert machine.predict_set(wide, 0.2)[np.arange(90), places(machine, y)].mean() > 0.7
-        assert np.isfinite(machine.predict_proba(wide)).all()
+        estimator = SVC(calibration_size=size, probability=True, **params).fit(wide, y)
+        assert estimator.predict_set(wide, 0.2)[np.arange(90), places(estimator, y)].mean() > 0.7
+        assert np.isfinite(estimator.predict_proba(wide)).all()
 
 
 def test_a_pipeline_keeps_it(tmp_path):
@@ -646,16 +646,16 @@ def test_a_pipeline_keeps_it(tmp_path):
 
 
 def test_a_file_that_contradicts_itself(tmp_path):
-    machine, _ = fitted("pairs")
+    estimator, _ = fitted("pairs")
     for name, value in (
-        ("nonconformity_", machine.nonconformity_[::-1]),
+        ("nonconformity_", estimator.nonconformity_[::-1]),
         ("nonconformity_", np.full(100, np.nan)),
-        ("nonconformity_", machine.nonconformity_.astype(str)),
-        ("nonconformity_classes_", machine.nonconformity_classes_[1:]),
-        ("nonconformity_classes_", machine.nonconformity_classes_ + np.uint8(1)),
+        ("nonconformity_", estimator.nonconformity_.astype(str)),
+        ("nonconformity_classes_", estimator.nonconformity_classes_[1:]),
+        ("nonconformity_classes_", estimator.nonconformity_classes_ + np.uint8(1)),
         ("guarantee_", 1),
     ):
-        other = copy(machine)
+        other = copy(estimator)
         setattr(other, name, value)
         other.save(tmp_path / "m.slim")
         with pytest.raises(slimsvm.ModelFileError):
@@ -671,14 +671,14 @@ def test_searches_choose_by_other_rows(Search, weighted, monkeypatch):
     y = X[:, 0] + rng.normal(size=120)
     y = (y > 0).astype(int) if Search is GridSearchSVC else y
     weights = {"sample_weight": np.where(np.arange(120) % 10 == 0, 0.0, 1.0)} if weighted else {}
-    machine = (SVC if Search is GridSearchSVC else SVR)(calibration_size=0.25)
+    estimator = (SVC if Search is GridSearchSVC else SVR)(calibration_size=0.25)
     # Of the same folds, whatever the labels are.
     folds = [(np.flatnonzero(np.arange(120) % 3 != k), np.flatnonzero(np.arange(120) % 3 == k)) for k in range(3)]
-    first = Search(machine, cv=folds).fit(X, y, **weights)
+    first = Search(estimator, cv=folds).fit(X, y, **weights)
     held = first.best_estimator_.calibration_indices_
     other, labels = X.copy(), y.copy()
     other[held], labels[held] = 5.0 * X[held] + 1.0, y[held][::-1]
-    again = Search(machine, cv=folds).fit(other, labels, **weights)
+    again = Search(estimator, cv=folds).fit(other, labels, **weights)
     assert first.best_estimator_.guarantee_ == "1 - alpha"
     assert first.cv_results_["params"] == again.cv_results_["params"]
     np.testing.assert_array_equal(first.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"])

@@ -80,7 +80,7 @@ def test_forms_of_the_indicator_matrix():
     assert clf.fit(X, Y[:, 0]).predict(X).ndim == 1  # a fit forgets what y was before
 
 
-def test_weights_prices_and_certificates_of_several_labels():
+def test_weights_C_and_certificates_of_several_labels():
     X, Y = several()
     weights = np.random.default_rng(0).integers(0, 3, len(X))
     weighted = SVC(gamma=0.5).fit(X, Y, sample_weight=weights)
@@ -175,7 +175,7 @@ def test_a_class_without_rows_has_a_defined_place():
     assert (np.diff(clf.thresholds_) >= -1e-6).all()
 
 
-def test_weights_prices_and_certificates_of_ordered_classes():
+def test_weights_C_and_certificates_of_ordered_classes():
     X, y = graded(names=(0, 1, 2, 3))
     weights = np.random.default_rng(0).integers(0, 3, len(X))
     weighted = OrdinalSVC(gamma=0.5).fit(X, y, sample_weight=weights)

@@ -34,11 +34,11 @@ def rows_of_turned_classes(n=600, d=4):
     return X, (np.sin(2.0 * (X[:, 0] + X[:, 1])) > 0).astype(int)
 
 
-def naive_outer_product(machine, X, h=1e-5):
+def naive_outer_product(estimator, X, h=1e-5):
     """By differences of the scores."""
     steps = h * np.eye(X.shape[1])
     by_feature = [
-        (machine.decision_function(X + step) - machine.decision_function(X - step)) / (2 * h) for step in steps
+        (estimator.decision_function(X + step) - estimator.decision_function(X - step)) / (2 * h) for step in steps
     ]
     gradients = np.stack([scores.reshape(len(X), -1) for scores in by_feature])
     return np.einsum("aic,bic->ab", gradients, gradients) / len(X)
@@ -53,11 +53,12 @@ def test_scikit_learns_checks_pass():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_gradients_are_those_of_the_scores(kernel, gamma, n_classes):
     X, y = make_classification(150, 5, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0)
-    machine = SVC(kernel=kernel, gamma=gamma, max_basis=20, random_state=0).fit(X, y)
-    if machine.multi_class_ == "ovo":
-        machine.set_params(decision_function_shape="ovo")  # the scores as they are
-    found = outer_product_of_gradients(*model_of(machine), X[:40])
-    np.testing.assert_allclose(found, naive_outer_product(machine, X[:40]), rtol=1e-5, atol=1e-7 * np.abs(found).max())
+    estimator = SVC(kernel=kernel, gamma=gamma, max_basis=20, random_state=0).fit(X, y)
+    if estimator.multi_class_ == "ovo":
+        estimator.set_params(decision_function_shape="ovo")  # the scores as they are
+    found = outer_product_of_gradients(*model_of(estimator), X[:40])
+    expected = naive_outer_product(estimator, X[:40])
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7 * np.abs(found).max())
 
 
 def test_rows_in_blocks_have_the_same_gradients():
@@ -78,9 +79,9 @@ def test_the_first_axis_is_the_one_along_which_classes_change():
 
 def test_few_vectors_err_less_in_turned_axes():
     X, y = rows_of_turned_classes(2000, 6)
-    machine = SVC(gamma="learn", max_basis=10, random_state=0)
-    pipeline = make_pipeline(LearnedAxes(random_state=0), machine)
-    turned, plain = (model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) for model in (pipeline, machine))
+    estimator = SVC(gamma="learn", max_basis=10, random_state=0)
+    pipeline = make_pipeline(LearnedAxes(random_state=0), estimator)
+    turned, plain = (model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) for model in (pipeline, estimator))
     assert turned > plain + 0.05
 
 
@@ -106,7 +107,7 @@ def test_shrinkage_multiplies_correlations():
     np.testing.assert_allclose((axes.T * derivatives**2) @ axes, [[4.0, 1.5], [1.5, 9.0]])
 
 
-def test_a_machine_without_gradients_leaves_the_features():
+def test_an_estimator_without_gradients_leaves_the_features():
     axes, derivatives = principal_axes(np.zeros((3, 3)), 0.1)
     np.testing.assert_array_equal(axes, np.eye(3))
     np.testing.assert_array_equal(derivatives, np.ones(3))
@@ -157,7 +158,7 @@ def test_constant_features_get_no_weight_against_others():
 
 @pytest.mark.filterwarnings("ignore:the fit ended with an objective")
 @pytest.mark.parametrize("C", [1e-10, 1e10])
-def test_extreme_prices(C):
+def test_extreme_C(C):
     X, y = rows_of_turned_classes(60)
     assert np.isfinite(LearnedAxes(SVC(C=C, kernel="rbf")).fit_transform(X, y)).all()
 
@@ -209,7 +210,7 @@ def test_bad_input(changes, parameters, message):
     assert not hasattr(axes, "estimator_")
 
 
-def test_an_interrupted_machine_has_no_axes(monkeypatch):
+def test_an_interrupted_estimator_has_no_axes(monkeypatch):
     X, y = rows_of_turned_classes(60)
     fit = SVC.fit
 

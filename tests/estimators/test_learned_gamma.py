@@ -1,4 +1,4 @@
-"""The metric that an estimator learns by itself (``gamma="learn"``), with vectors or before a machine."""
+"""The metric that an estimator learns by itself (``gamma="learn"``), with vectors or before an estimator."""
 
 from dataclasses import replace
 
@@ -102,7 +102,7 @@ def test_scales_are_learned_before(noisy_moons, kernel, solver, tmp_path):
 
 
 @pytest.mark.parametrize("kernel", OF_DISTANCES)
-def test_the_machine_is_that_of_scaled_features(noisy_moons, kernel):
+def test_the_estimator_is_that_of_scaled_features(noisy_moons, kernel):
     X, y, X_test, _ = noisy_moons
     learned = SVC(kernel=kernel, gamma="learn", solver="exact", random_state=0).fit(X, y)
     scales = learned.kernel_.gamma ** (1.0 if learned.kernel_.form == "absolute" else 0.5)
@@ -140,7 +140,7 @@ def test_scales_take_half_the_usual_steps(monkeypatch):
     assert len(fit.history) == 300  # sweeps of ten batches
 
 
-def test_scales_and_a_price_on_rows_held_out(noisy_moons):
+def test_scales_and_C_on_rows_held_out(noisy_moons):
     X, y = noisy_moons[:2]
     clf = SVC(C="validate", gamma="learn", solver="exact", random_state=0).fit(X, y)
     assert len(clf.validation_) >= 3

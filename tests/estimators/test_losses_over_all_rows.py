@@ -73,7 +73,7 @@ def test_objects_solvers_files_and_clones(loss, solver, tmp_path):
         assert np.sum(clf.decision_function(X) > 0) == 5
 
 
-def test_the_price_is_validated_by_the_measure():
+def test_C_is_validated_by_the_measure():
     X, y = unbalanced(300)
     clf = SVC(loss="f1", C="validate", random_state=0).fit(X, y)
     assert clf.C_ in [trial["C"] for trial in clf.validation_]

@@ -1,4 +1,4 @@
-"""NuSVC and NuSVR: scikit-learn's machines and checks, weights, the C and ε found, files, limits, refusals."""
+"""NuSVC and NuSVR: scikit-learn's estimators and checks, weights, the C and ε found, files, limits, refusals."""
 
 import pickle
 
@@ -152,7 +152,7 @@ def test_the_middle_of_what_a_class_without_free_vectors_allows():
 # ---- the C and the ε that are found
 
 
-def test_it_is_the_machine_of_the_C_found():
+def test_it_is_the_estimator_of_the_C_found():
     ours = NuSVC(nu=0.4, gamma=0.2, tol=1e-7).fit(X2, Y2)
     theirs = TheirSVC(C=ours.C_, gamma=0.2, tol=1e-7).fit(X2, Y2)
     np.testing.assert_allclose(ours.decision_function(X2), theirs.decision_function(X2), atol=1e-5)
@@ -161,7 +161,7 @@ def test_it_is_the_machine_of_the_C_found():
     assert 0 <= ours.gap_ < 1e-3
 
 
-def test_it_is_the_machine_of_the_epsilon_found():
+def test_it_is_the_estimator_of_the_epsilon_found():
     ours = NuSVR(nu=0.4, C=10.0, gamma=0.2).fit(XR, YR)
     same = SVR(epsilon=ours.epsilon_, C=10.0, gamma=0.2).fit(XR, YR)
     np.testing.assert_allclose(ours.predict(XR), same.predict(XR), atol=1e-4)
@@ -259,7 +259,7 @@ def test_searches_over_nu():
     slimsvm.GridSearchSVR(NuSVR(), {"nu": [0.1, 0.3], "C": [1.0, 10.0]}, cv=3).fit(XR, YR)
 
 
-def test_warm_starts_come_to_the_same_machine():
+def test_warm_starts_come_to_the_same_estimator():
     warm = NuSVC(nu=0.2, gamma=0.1, warm_start=True).fit(X3, Y3).set_params(nu=0.3).fit(X3, Y3)
     np.testing.assert_allclose(warm.C_, NuSVC(nu=0.3, gamma=0.1).fit(X3, Y3).C_, rtol=1e-3)
     warm = NuSVR(nu=0.2, C=10.0, warm_start=True).fit(XR, YR).set_params(nu=0.3).fit(XR, YR)
@@ -286,7 +286,7 @@ def test_many_rows_share_what_is_kept_of_each_pair():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, None])
-def test_many_rows_begin_near_the_machine_of_some(n_classes):
+def test_many_rows_begin_near_the_estimator_of_some(n_classes):
     X, y = make_classification(600, 6, n_informative=4, n_classes=n_classes or 2, flip_y=0.1, random_state=4)
     y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=600) if n_classes is None else y
     found = []
@@ -330,7 +330,7 @@ def test_classes_that_overlap_have_a_least_nu():
     assert clf.score(X, y) > 0.6
 
 
-def test_a_nu_that_no_price_reaches_is_said_where_the_share_never_falls():
+def test_a_nu_that_no_C_reaches_is_said_where_the_share_never_falls():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 1)), rng.integers(0, 3, 60)
     with pytest.warns(ConvergenceWarning, match="nu=0.05 is less than classes that overlap allow") as said:
@@ -369,7 +369,7 @@ def test_refusals_name_the_parameter():
 
 
 @pytest.mark.parametrize(("estimator", "y"), [(NuSVC(nu=0.4), Y2), (NuSVR(), X2[:, 0])], ids=repr)
-def test_an_interrupt_leaves_the_machine_so_far(estimator, y, monkeypatch):
+def test_an_interrupt_leaves_the_estimator_so_far(estimator, y, monkeypatch):
     step, calls = ExactRun.step, []
 
     def interrupted(self):

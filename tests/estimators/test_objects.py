@@ -26,7 +26,7 @@ CONTAINERS = {
     "pairs of texts": [[word[0], word[-1]] for word in WORDS],
     "table of objects": np.array([[set(word), word] for word in WORDS], dtype=object),
 }
-MACHINES = {
+ESTIMATORS = {
     "two classes": (SVC, svm.SVC, np.array(["no", "yes"])[TWO]),
     "three classes": (SVC, svm.SVC, THREE),
     "regression": (SVR, svm.SVR, TARGET),
@@ -52,17 +52,17 @@ def shared(A, B):
 
 @pytest.mark.turns("container")
 @pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("machine", MACHINES)
-def test_as_scikit_learn(machine, container):
-    ours, theirs, y = MACHINES[machine]
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_as_scikit_learn(estimator, container):
+    ours, theirs, y = ESTIMATORS[estimator]
     rows = CONTAINERS[container]
     own, known = ours(kernel=shared, tol=1e-7).fit(rows, y), theirs(kernel=shared, tol=1e-7).fit(rows, y)
     new = rows[:9]
-    if machine == "regression":
+    if estimator == "regression":
         np.testing.assert_allclose(own.predict(new), known.predict(new), atol=1e-4)
         return
     np.testing.assert_allclose(own.decision_function(new), known.decision_function(new), atol=1e-4)
-    if machine != "one class":  # whose vectors lie on the boundary
+    if estimator != "one class":  # whose vectors lie on the boundary
         np.testing.assert_array_equal(own.predict(new), known.predict(new))
         np.testing.assert_array_equal(y[own.support_], np.repeat(own.classes_, own.n_support_))
     assert own.dual_coef_.shape[0] == known.dual_coef_.shape[0]

@@ -187,6 +187,6 @@ def test_a_gamma_per_feature_with_tiny_entries():
 @pytest.mark.parametrize("rows", ["sparse", "function"])
 def test_one_row_whatever_holds_it(estimator, rows):
     X, y = np.array([[1.0, 2.0]]), None if estimator is OneClassSVM else [3.0]
-    machine = estimator(kernel=lambda a, b: a @ b.T) if rows == "function" else estimator()
-    machine.fit(sp.csr_array(X) if rows == "sparse" else X, y)
-    np.testing.assert_allclose(machine.predict(X), y or [1.0])
+    estimator = estimator(kernel=lambda a, b: a @ b.T) if rows == "function" else estimator()
+    estimator.fit(sp.csr_array(X) if rows == "sparse" else X, y)
+    np.testing.assert_allclose(estimator.predict(X), y or [1.0])

@@ -19,7 +19,7 @@ from slimsvm import BSCA, BSGD, LASVM, OneClassSVM
 BOTH = pytest.mark.parametrize("solver", [BSCA, BSGD])
 
 
-def machine(solver, **options):
+def estimator(solver, **options):
     return OneClassSVM(**{"gamma": 0.5, "solver": solver, "random_state": 0} | options)
 
 
@@ -30,7 +30,7 @@ def test_where_all_rows_fit_it_is_the_exact_optimum(solver, seed):
     X, nu = rows(int(rng.integers(40, 150)), seed), rng.uniform(0.1, 0.95)
     weights = None if seed % 2 else rng.choice([0.0, 0.5, 1.0, 2.0], len(X))
     exact = OneClassSVM(gamma=0.5, nu=nu, tol=1e-8).fit(X, sample_weight=weights)
-    clf = machine(solver(), nu=nu).fit(X, sample_weight=weights)
+    clf = estimator(solver(), nu=nu).fit(X, sample_weight=weights)
     assert clf.objective_ == pytest.approx(exact.objective_, rel=1e-7)
     assert 0 <= clf.gap_ < 1e-6
     assert clf.lower_bound_ <= exact.objective_ * (1 - 1e-9)
@@ -43,7 +43,7 @@ def test_where_all_rows_fit_it_is_the_exact_optimum(solver, seed):
 def test_on_a_budget_it_is_near_the_optimum(solver, container, tmp_path):
     X, nu = rows(1200), 0.3
     optimum = OneClassSVM(gamma=0.5, nu=nu, tol=1e-6).fit(X).objective_
-    clf = machine(solver(60), nu=nu).fit(container(X))
+    clf = estimator(solver(60), nu=nu).fit(container(X))
     assert clf.n_basis_ <= 60
     basis = clf.basis_vectors_.toarray() if sp.issparse(clf.basis_vectors_) else clf.basis_vectors_
     beta, rho = clf.basis_coef_[:, 0], clf.offset_
@@ -71,7 +71,7 @@ def test_on_a_budget_it_is_near_the_optimum(solver, container, tmp_path):
 )
 @pytest.mark.filterwarnings("ignore:kernel values as large")
 def test_odd_rows_have_an_answer(max_basis, X, options, objective):
-    clf = machine(BSCA(max_basis, maintenance="remove"), **options).fit(X)
+    clf = estimator(BSCA(max_basis, maintenance="remove"), **options).fit(X)
     assert clf.objective_ == pytest.approx(objective, abs=1e-9)
     assert clf.status_ == "converged"
     assert clf.lower_bound_ is None or objective - 0.05 < clf.lower_bound_ <= clf.objective_
@@ -79,14 +79,14 @@ def test_odd_rows_have_an_answer(max_basis, X, options, objective):
 
 def test_limits_and_warm_starts():
     X = rows(600)
-    clf = machine(BSCA(40), nu=0.2, max_iter=2, warm_start=True)
+    clf = estimator(BSCA(40), nu=0.2, max_iter=2, warm_start=True)
     with pytest.warns(ConvergenceWarning, match="iteration limit after 2 iterations"):
         clf.fit(X)
     assert clf.status_ == "iteration limit"
     first = clf.objective_
     clf.set_params(max_iter=-1).fit(X)
     assert clf.objective_ <= first
-    n_cold = machine(BSCA(40), nu=0.2).fit(X).n_iter_
+    n_cold = estimator(BSCA(40), nu=0.2).fit(X).n_iter_
     assert clf.fit(X).n_iter_ < n_cold
 
 
@@ -100,7 +100,7 @@ def test_an_interrupt_leaves_the_best_trial(monkeypatch):
 
     monkeypatch.setattr(BSCA, "solve", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted after 1 iterations"):
-        clf = machine(BSCA(40)).fit(X)
+        clf = estimator(BSCA(40)).fit(X)
     assert clf.status_ == "interrupted"
     assert clf.objective_ < 0
 
@@ -108,12 +108,12 @@ def test_an_interrupt_leaves_the_best_trial(monkeypatch):
 def test_what_is_wrong_is_said():
     X = rows(60)
     with pytest.raises(ValueError, match="max_basis must be"):
-        machine(BSCA(0)).fit(X)
+        estimator(BSCA(0)).fit(X)
     with pytest.raises(ValueError, match="merg"):
-        machine(BSGD(10), kernel="linear").fit(X)
+        estimator(BSGD(10), kernel="linear").fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        machine("bsca").fit(X)
+        estimator("bsca").fit(X)
 
 
 # ---- rows in chunks
@@ -135,7 +135,7 @@ def value_of(clf, X, nu):
 def test_chunks_come_near_the_fit_of_all_rows(solver, container, nu, size):
     X = rows(3600)[np.random.default_rng(1).permutation(3600)]
     optimum = OneClassSVM(gamma=0.5, nu=nu, tol=1e-6).fit(X).objective_
-    clf = machine(solver(60), nu=nu)
+    clf = estimator(solver(60), nu=nu)
     for part in np.array_split(X, 3600 // size):
         clf.partial_fit(container(part))
         assert clf.n_basis_ <= 60
@@ -151,7 +151,7 @@ def test_chunks_come_near_the_fit_of_all_rows(solver, container, nu, size):
 def test_a_first_chunk_that_fits_is_the_exact_optimum_and_comes_again(solver):
     X = rows(60)
     exact = OneClassSVM(gamma=0.5, nu=0.3, tol=1e-8).fit(X)
-    clf = machine(solver(80), nu=0.3).partial_fit(X)
+    clf = estimator(solver(80), nu=0.3).partial_fit(X)
     assert clf.objective_ == pytest.approx(exact.objective_, rel=1e-6)
     assert not hasattr(clf, "support_")
     total = clf._stream.total
@@ -170,7 +170,7 @@ def test_a_first_chunk_that_fits_is_the_exact_optimum_and_comes_again(solver):
 def test_weights_count_and_rows_of_weight_nought_do_not(solver):
     X = rows(700)[np.random.default_rng(0).permutation(700)]
     weights = np.where(np.arange(700) % 5 == 0, 0.0, 2.0)
-    weighted, without = machine(solver(30), nu=0.2), machine(solver(30), nu=0.2)
+    weighted, without = estimator(solver(30), nu=0.2), estimator(solver(30), nu=0.2)
     for part in np.array_split(np.arange(700), 7):
         weighted.partial_fit(X[part], sample_weight=weights[part])
         kept = part[weights[part] > 0]
@@ -180,23 +180,23 @@ def test_weights_count_and_rows_of_weight_nought_do_not(solver):
 
 
 def test_a_stream_of_one_row_at_a_time_and_of_equal_rows_has_an_answer():
-    clf = machine(BSGD(20), nu=0.2)
+    clf = estimator(BSGD(20), nu=0.2)
     for row in rows(150)[np.random.default_rng(0).permutation(150)]:
         clf.partial_fit(row[None])
     assert np.mean(clf.predict(rows(1000, 3)) < 0) < 0.5
     assert clf.predict([[0.0, 0.0], [20.0, 20.0]]).tolist() == [1, -1]
-    same = machine(BSCA(20))
+    same = estimator(BSCA(20))
     for _ in range(3):
         same.partial_fit(np.ones((30, 2))).partial_fit(np.ones((31, 2)))
     assert same.predict(np.ones((1, 2))).tolist() == [1]
-    around = machine(BSCA(5, maintenance="remove"), kernel="linear", nu=0.05)  # no plane has the origin outside
+    around = estimator(BSCA(5, maintenance="remove"), kernel="linear", nu=0.05)  # no plane has the origin outside
     assert np.isfinite(around.partial_fit(rows(100)).partial_fit(rows(100, 1)).decision_function(rows(5))).all()
 
 
 @BOTH
 def test_chunks_go_on_from_pickles_and_files_and_not_from_fits(solver, tmp_path):
     X = rows(400)
-    clf = machine(solver(30)).partial_fit(X[:200])
+    clf = estimator(solver(30)).partial_fit(X[:200])
     clf.save(tmp_path / "model.slim")
     pickled, read = pickle.loads(pickle.dumps(clf)), slimsvm.load(tmp_path / "model.slim")
     for other in (clf, pickled, read):
@@ -210,7 +210,7 @@ def test_chunks_go_on_from_pickles_and_files_and_not_from_fits(solver, tmp_path)
 @BOTH
 def test_chunks_go_on_from_a_fit(solver):
     X = rows(2000)[np.random.default_rng(1).permutation(2000)]
-    clf = machine(solver(60), nu=0.3).fit(X[:1000])
+    clf = estimator(solver(60), nu=0.3).fit(X[:1000])
     value = clf.objective_
     clf.partial_fit(X[1000:1001])
     assert clf._stream.total == 1001
@@ -233,7 +233,7 @@ def test_bad_chunks_are_named():
     with pytest.raises(AttributeError) as found:
         OneClassSVM().partial_fit(X)
     assert "takes rows in chunks ('bsca', 'bsgd'), found 'exact'" in str(found.value)
-    clf = machine("bsca").partial_fit(X)
+    clf = estimator("bsca").partial_fit(X)
     with pytest.raises(ValueError, match="features"):
         clf.partial_fit(X[:, :1])
     with pytest.raises(ValueError, match=r"row 3|NaN"):
@@ -241,6 +241,6 @@ def test_bad_chunks_are_named():
     with pytest.raises(ValueError, match="sample_weight is zero for every row"):
         clf.partial_fit(X, sample_weight=np.zeros(80))
     with pytest.raises(ValueError, match="nu must be"):
-        machine("bsgd", nu=0.0).partial_fit(X)
+        estimator("bsgd", nu=0.0).partial_fit(X)
     with pytest.raises(ValueError, match="partial_fit needs a kernel with a formula"):
-        machine(BSCA(maintenance="remove"), kernel=lambda A, B: A @ B.T).partial_fit(X)
+        estimator(BSCA(maintenance="remove"), kernel=lambda A, B: A @ B.T).partial_fit(X)

@@ -26,7 +26,7 @@ def ours(**parameters):
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_machine_of_scikit_learn(seed, shape):
+def test_the_estimator_of_scikit_learn(seed, shape):
     X, y = problem(seed=seed)
     weights = None if seed % 2 else np.random.default_rng(seed).choice([0.5, 1.0, 3.0], len(y))
     settings = {
@@ -59,8 +59,8 @@ def test_predictions_on_digits():
     clf = ours(C=10.0, gamma=0.001, tol=1e-3).fit(X[train], y[train])
     theirs = TheirSVC(C=10.0, gamma=0.001).fit(X[train], y[train])
     assert np.mean(clf.predict(X[~train]) == theirs.predict(X[~train])) >= 0.999
-    for machine in (clf, theirs):
-        machine.set_params(break_ties=True)
+    for estimator in (clf, theirs):
+        estimator.set_params(break_ties=True)
     assert np.mean(clf.predict(X[~train]) == theirs.predict(X[~train])) >= 0.999
     with pytest.raises(ValueError, match="break_ties must be False when decision_function_shape is 'ovo'"):
         clf.set_params(decision_function_shape="ovo").predict(y)  # before it is seen that these are no rows
@@ -111,10 +111,10 @@ def test_the_end_of_time_leaves_the_other_pairs_at_nought():
 
 def test_warm_start_and_path():
     X, y = problem()
-    machines = path(ours(gamma=0.5, solver=Exact(40), tol=1e-4), X, y, C=[1.0, 1.5])
+    estimators = path(ours(gamma=0.5, solver=Exact(40), tol=1e-4), X, y, C=[1.0, 1.5])
     cold = ours(gamma=0.5, solver=Exact(40), tol=1e-4, C=1.5).fit(X, y)
-    assert machines[1].lower_bound_ == pytest.approx(cold.lower_bound_, rel=1e-4)
-    assert sum(r["iterations"] for r in machines[1].history_) < sum(r["iterations"] for r in cold.history_)
+    assert estimators[1].lower_bound_ == pytest.approx(cold.lower_bound_, rel=1e-4)
+    assert sum(r["iterations"] for r in estimators[1].history_) < sum(r["iterations"] for r in cold.history_)
 
 
 def test_what_multi_class_means():

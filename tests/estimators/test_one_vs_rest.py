@@ -1,4 +1,4 @@
-"""SVC(multi_class="ovr"): a two-class machine for each class, in files, exports, probabilities and other solvers."""
+"""SVC(multi_class="ovr"): a two-class estimator for each class, in files, exports, probabilities and other solvers."""
 
 import pickle
 
@@ -31,7 +31,7 @@ def text(n=3000, d=4000, k=4, seed=0):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("parameters", [{}, {"kernel": "linear"}, {"kernel": "poly", "coef0": 1.0}], ids=str)
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weights"])
-def test_it_is_one_machine_for_each_class(container, parameters, weights):
+def test_it_is_one_estimator_for_each_class(container, parameters, weights):
     parameters = {"gamma": 0.2, "tol": 1e-6} | parameters
     ours = SVC(multi_class="ovr", **parameters).fit(container(X), Y, weights)
     scores = [Theirs(**parameters).fit(X, c == Y, weights).decision_function(X) for c in range(3)]
@@ -54,7 +54,7 @@ def test_scikit_learns_classifier_of_one_against_the_rest():
     assert pairs.shape == (len(DX), 10)
 
 
-def test_text_has_the_errors_of_scikit_learns_linear_machine():
+def test_text_has_the_errors_of_scikit_learns_linear_estimator():
     X, y = text()
     train = np.arange(3000) < 2400
     ours = SVC(kernel="linear", multi_class="ovr").fit(X[train], y[train])
@@ -68,7 +68,7 @@ def test_text_has_the_errors_of_scikit_learns_linear_machine():
     )
 
 
-def test_two_classes_are_one_machine():
+def test_two_classes_are_one_estimator():
     ours, usual = SVC(multi_class="ovr").fit(X[:100], Y[:100]), SVC().fit(X[:100], Y[:100])
     np.testing.assert_array_equal(ours.decision_function(X), usual.decision_function(X))
 

@@ -22,7 +22,7 @@ def rows(n=900, seed=0):
     return X, (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0).astype(int)
 
 
-def machine(**options):
+def estimator(**options):
     return SVC(**{"C": 1.0, "gamma": 0.5, "solver": LASVM(), "intercept": "free", "random_state": 0} | options)
 
 
@@ -44,8 +44,8 @@ def values(clf, X, y, C=1.0):
 def test_one_chunk_is_one_pass_of_a_fit(intercept):
     X, y = rows()
     generator = np.random.default_rng(np.random.RandomState(0).randint(2**31 - 1))
-    chunk = machine(intercept=intercept).partial_fit(X, y)
-    fit = machine(intercept=intercept, solver=LASVM(finish=False), random_state=generator).fit(X, y)
+    chunk = estimator(intercept=intercept).partial_fit(X, y)
+    fit = estimator(intercept=intercept, solver=LASVM(finish=False), random_state=generator).fit(X, y)
     order = np.lexsort(chunk.basis_vectors_.T), np.lexsort(fit.basis_vectors_.T)
     np.testing.assert_array_equal(chunk.basis_vectors_[order[0]], fit.basis_vectors_[order[1]])
     np.testing.assert_array_equal(chunk.basis_coef_[order[0]], fit.basis_coef_[order[1]])
@@ -56,8 +56,8 @@ def test_one_chunk_is_one_pass_of_a_fit(intercept):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_chunks_come_near_the_optimum_and_bound_it(intercept, container):
     X, y = rows()
-    optimum = machine(intercept=intercept, solver=LASVM(tol_relative=1e-6)).fit(X, y).objective_
-    clf = machine(intercept=intercept)
+    optimum = estimator(intercept=intercept, solver=LASVM(tol_relative=1e-6)).fit(X, y).objective_
+    clf = estimator(intercept=intercept)
     for part in np.array_split(np.arange(900), 5):
         for _ in range(3):
             clf.partial_fit(container(X[part]), y[part], classes=[0, 1])
@@ -70,12 +70,12 @@ def test_chunks_come_near_the_optimum_and_bound_it(intercept, container):
 @INTERCEPTS
 def test_a_chunk_again_counts_no_row_twice(intercept):
     X, y = rows(400)
-    clf = machine(intercept=intercept).partial_fit(X[:200], y[:200])
+    clf = estimator(intercept=intercept).partial_fit(X[:200], y[:200])
     for _ in range(6):
         clf.partial_fit(X[200:], y[200:])
     assert len(np.unique(clf.basis_vectors_, axis=0)) == clf.n_basis_
     assert np.abs(clf.basis_coef_).max() <= 1.0
-    assert clf.lower_bound_ <= machine(intercept=intercept, solver=LASVM(tol_relative=1e-6)).fit(X, y).objective_
+    assert clf.lower_bound_ <= estimator(intercept=intercept, solver=LASVM(tol_relative=1e-6)).fit(X, y).objective_
     # The same rows with other labels are other examples.
     assert clf.partial_fit(X[200:], 1 - y[200:]).score(X[200:], 1 - y[200:]) > 0.4
     assert len(np.unique(clf.basis_vectors_, axis=0)) < clf.n_basis_
@@ -84,7 +84,7 @@ def test_a_chunk_again_counts_no_row_twice(intercept):
 @INTERCEPTS
 def test_chunks_of_one_class_weights_and_another_C(intercept):
     X, y = rows(600)
-    clf = machine(intercept=intercept, C=0.5)
+    clf = estimator(intercept=intercept, C=0.5)
     for label in (0, 1):
         part, weights = np.flatnonzero(y == label), np.where(np.arange(600) % 7 == 0, 0.0, 2.0)
         clf.partial_fit(X[part], y[part], classes=[0, 1], sample_weight=weights[part])
@@ -100,7 +100,7 @@ def test_chunks_of_one_class_weights_and_another_C(intercept):
 
 def test_pickles_and_files_go_on(tmp_path):
     X, y = rows(300)
-    clf, again, read = machine(), machine(), machine()
+    clf, again, read = estimator(), estimator(), estimator()
     for part in np.array_split(np.arange(300), 3):
         clf.partial_fit(X[part], y[part])
         again = pickle.loads(pickle.dumps(again.partial_fit(X[part], y[part])))
@@ -112,8 +112,8 @@ def test_pickles_and_files_go_on(tmp_path):
 
 def test_formats_may_change():
     X, y = rows(300)
-    optimum = machine(solver=LASVM(tol_relative=1e-6)).fit(X, y).objective_
-    clf = machine()
+    optimum = estimator(solver=LASVM(tol_relative=1e-6)).fit(X, y).objective_
+    clf = estimator()
     for at, part in enumerate(np.array_split(np.arange(300), 3)):
         for _ in range(3):
             clf.partial_fit([np.asarray, sp.csr_array, sp.csc_array][at](X[part]), y[part])
@@ -125,7 +125,7 @@ def test_formats_may_change():
 @pytest.mark.parametrize("selection", ["gradient", "margin"])
 def test_chunks_of_chosen_rows(selection):
     X, y = rows()
-    clf = machine(solver=LASVM(selection=selection, pool=3))
+    clf = estimator(solver=LASVM(selection=selection, pool=3))
     for part in np.array_split(np.arange(900), 3):
         clf.partial_fit(X[part], y[part])
     assert clf.score(X, y) > 0.7
@@ -133,7 +133,7 @@ def test_chunks_of_chosen_rows(selection):
 
 def test_what_is_wrong_with_a_chunk_is_said():
     X, y = rows(80)
-    clf = machine().partial_fit(X, y)
+    clf = estimator().partial_fit(X, y)
     with pytest.raises(ValueError, match=r"y must hold the classes \[0, 1\]; found .*7.* in row 3"):
         clf.partial_fit(X, np.where(np.arange(80) == 3, 7, y))
     with pytest.raises(ValueError, match="features"):
@@ -143,13 +143,13 @@ def test_what_is_wrong_with_a_chunk_is_said():
     with pytest.raises(ValueError, match="NaN"):
         clf.partial_fit(np.where(X[0, 0] == X, np.nan, X), y)
     with pytest.raises(ValueError, match="LASVM solves two-class problems, found Multiclass"):
-        machine().partial_fit(X, y + (X[:, 2] > 0))
+        estimator().partial_fit(X, y + (X[:, 2] > 0))
     with pytest.raises(ValueError, match="LASVM solves two-class problems, found Regression"):
         SVR(solver=LASVM()).partial_fit(X, X[:, 0])
     with pytest.raises(ValueError, match="partial_fit needs a kernel with a formula"):
-        machine(kernel=lambda A, B: A @ B.T).partial_fit(X, y)
+        estimator(kernel=lambda A, B: A @ B.T).partial_fit(X, y)
     with pytest.raises(ValueError, match="pool must be"):
-        machine(solver=LASVM(pool=0)).partial_fit(X, y)
+        estimator(solver=LASVM(pool=0)).partial_fit(X, y)
     with pytest.raises(ValueError, match="trained by another solver"):
         clf.fit(X, y).partial_fit(X, y)
 

@@ -25,10 +25,10 @@ MOONS = make_moons(1200, noise=0.3, random_state=0)
 NEW = make_moons(2000, noise=0.3, random_state=1)
 
 
-def left_out(machine, X, y):
-    """Scores of each row by the machine that is trained without it."""
+def left_out(estimator, X, y):
+    """Scores of each row by the estimator that is trained without it."""
     rows = np.arange(len(y))
-    return np.array([machine.fit(X[rows != i], y[rows != i]).decision_function(X[[i]])[0] for i in rows])
+    return np.array([estimator.fit(X[rows != i], y[rows != i]).decision_function(X[[i]])[0] for i in rows])
 
 
 # -- scores of rows that are left out ----
@@ -46,12 +46,12 @@ class Kept(SVC):
 
 @pytest.mark.parametrize("intercept", ["free", "regularized", "none"])
 @pytest.mark.parametrize("C", [0.3, 5.0])
-def test_scores_are_near_those_of_machines_without_the_row(C, intercept):
+def test_scores_are_near_those_of_estimators_without_the_row(C, intercept):
     X, y = make_classification(80, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=3)
     exact = left_out(SVC(C=C, gamma=0.1, intercept=intercept), X, y)
-    machine = Kept(C=C, gamma=0.1, intercept=intercept, probability=True).fit(X, y)
-    found, own = machine.scores_[:, 0], machine.decision_function(X)
-    np.testing.assert_array_equal(machine.rows_, np.arange(80))
+    estimator = Kept(C=C, gamma=0.1, intercept=intercept, probability=True).fit(X, y)
+    found, own = estimator.scores_[:, 0], estimator.decision_function(X)
+    np.testing.assert_array_equal(estimator.rows_, np.arange(80))
     # What is left out moves scores; the closed form tells most of the move.
     assert np.mean(np.abs(found - exact)) < 0.35 * np.mean(np.abs(own - exact))
     assert np.corrcoef(found, exact)[0, 1] > 0.97
@@ -61,34 +61,35 @@ def test_a_row_that_is_free_moves_by_the_span_rule():
     """Without a bounded vector the closed form is exact as long as no other row changes its side."""
     X = np.array([[-2.0], [-1.0], [1.0], [2.5]])
     y = np.array([0, 0, 1, 1])
-    machine = Kept(C=1e6, gamma=0.5, probability=True).fit(X, y)
+    estimator = Kept(C=1e6, gamma=0.5, probability=True).fit(X, y)
     exact = left_out(SVC(C=1e6, gamma=0.5), X, y)
     alpha = np.zeros(4)
-    alpha[machine.support_] = np.abs(machine.dual_coef_[0])
+    alpha[estimator.support_] = np.abs(estimator.dual_coef_[0])
     K = np.exp(-0.5 * (X - X.T) ** 2)
     border = np.block([[K, np.ones((4, 1))], [np.ones((1, 4)), np.zeros((1, 1))]])
-    expected = machine.decision_function(X) - np.where(y > 0, 1, -1) * alpha / np.diag(np.linalg.inv(border))[:4]
+    expected = estimator.decision_function(X) - np.where(y > 0, 1, -1) * alpha / np.diag(np.linalg.inv(border))[:4]
     assert (alpha > 0).all()
-    np.testing.assert_allclose(machine.scores_[:, 0], expected, rtol=1e-5)
+    np.testing.assert_allclose(estimator.scores_[:, 0], expected, rtol=1e-5)
     assert np.isfinite(exact).all()
 
 
 def test_rows_without_weight_in_the_model_keep_their_scores():
     X, y = MOONS
-    machine = Kept(probability=True).fit(X, y)
-    others = np.setdiff1d(machine.rows_, machine.support_)
-    np.testing.assert_allclose(machine.scores_[others, 0], machine.decision_function(X[others]), rtol=1e-5, atol=1e-6)
+    estimator = Kept(probability=True).fit(X, y)
+    others = np.setdiff1d(estimator.rows_, estimator.support_)
+    expected = estimator.decision_function(X[others])
+    np.testing.assert_allclose(estimator.scores_[others, 0], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_pairs_of_classes_are_left_out_like_two_classes():
     X, y = load_iris(return_X_y=True)
-    machine = Kept(C=2.0, gamma=0.2, probability=True).fit(X, y)
+    estimator = Kept(C=2.0, gamma=0.2, probability=True).fit(X, y)
     for column, (a, b) in enumerate(combinations(range(3), 2)):
         rows = np.flatnonzero(np.isin(y, (a, b)))
         pair = Kept(C=2.0, gamma=0.2, probability=True).fit(X[rows], y[rows] == a)
         alone = pair.scores_[:, 0]
         # Pairs have one band, by which losses are smoothed, in common.
-        assert np.corrcoef(machine.scores_[rows, column], alone)[0, 1] > 0.99
+        assert np.corrcoef(estimator.scores_[rows, column], alone)[0, 1] > 0.99
 
 
 def test_few_rows_stand_for_many_and_work_is_counted():
@@ -265,13 +266,13 @@ def test_ordered_classes_without_rows_have_no_probability():
 
 def test_cross_training_and_searches_have_them():
     X, y = MOONS
-    for machine in (
+    for estimator in (
         CrossTrainedSVC(probability=True, random_state=0),
         GridSearchSVC(SVC(probability=True), {"C": [0.3, 3.0]}, scoring="neg_log_loss"),
     ):
-        P = machine.fit(X, y).predict_proba(NEW[0])
+        P = estimator.fit(X, y).predict_proba(NEW[0])
         assert log_loss(NEW[1], P) < 0.3
-        np.testing.assert_array_equal(P.argmax(axis=1), machine.predict(NEW[0]))
+        np.testing.assert_array_equal(P.argmax(axis=1), estimator.predict(NEW[0]))
 
 
 def test_containers_agree():
@@ -350,9 +351,9 @@ def test_few_directions_and_large_C_do_not_flatten_them(kernel, C):
     X, y = MOONS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        machine = SVC(kernel=kernel, C=C, max_iter=50_000)
-        folds = CalibratedClassifierCV(machine, ensemble=False).fit(X[:400], y[:400])
-        own = machine.set_params(probability=True).fit(X[:400], y[:400])
+        estimator = SVC(kernel=kernel, C=C, max_iter=50_000)
+        folds = CalibratedClassifierCV(estimator, ensemble=False).fit(X[:400], y[:400])
+        own = estimator.set_params(probability=True).fit(X[:400], y[:400])
     expected = log_loss(NEW[1], folds.predict_proba(NEW[0]))
     assert log_loss(NEW[1], own.predict_proba(NEW[0])) < 1.08 * expected
 

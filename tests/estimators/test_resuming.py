@@ -67,17 +67,17 @@ def raise_killed():
     raise Killed
 
 
-def writings(machine, X, y):
+def writings(estimator, X, y):
     """How many times there is something to write."""
     counting = Kill(10**9, raise_killed)
-    machine.set_callbacks(counting).fit(X, y)
+    estimator.set_callbacks(counting).fit(X, y)
     return 10**9 - counting.left
 
 
-def bits_of(machine):
-    model = machine.model_
+def bits_of(estimator):
+    model = estimator.model_
     basis = model.basis.toarray() if sp.issparse(model.basis) else model.basis
-    values = (basis, model.coef, model.intercept, np.float64(machine.objective_), np.asarray(model.kernel.gamma))
+    values = (basis, model.coef, model.intercept, np.float64(estimator.objective_), np.asarray(model.kernel.gamma))
     return [np.asarray(value).tobytes() for value in values]
 
 
@@ -106,12 +106,12 @@ def test_vectors_of_all_rows_and_cut_off_twice(tmp_path, settings_of_estimators)
     X, y = data_of("")
     make, path = CASES["sweeps of Refine"], tmp_path / "run.slim"
     whole, n = make().fit(X, y), writings(make(), X, y)
-    machine = make()
+    estimator = make()
     for at in (n // 3, n // 3, n // 3):
         with pytest.raises(Killed):
-            machine.set_callbacks(Checkpoint(path), Kill(at, raise_killed)).fit(X, y)
-        machine = slimsvm.load(path).set_params(warm_start=True)
-    assert bits_of(machine.fit(X, y)) == bits_of(whole)
+            estimator.set_callbacks(Checkpoint(path), Kill(at, raise_killed)).fit(X, y)
+        estimator = slimsvm.load(path).set_params(warm_start=True)
+    assert bits_of(estimator.fit(X, y)) == bits_of(whole)
 
 
 CHILD = """
@@ -121,9 +121,9 @@ from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 KernelEstimator._settings = (SampleSettings(most_rows=4_000),)
 name, path, at = sys.argv[1], sys.argv[2], int(sys.argv[3])
 X, y = data_of(name)
-machine = slimsvm.load(path).set_params(warm_start=True) if os.path.exists(path) else CASES[name]()
-machine.set_callbacks(Checkpoint(path), Kill(at, lambda: os.kill(os.getpid(), signal.SIGKILL))).fit(X, y)
-machine.set_params(warm_start=False).save(path + ".end")
+estimator = slimsvm.load(path).set_params(warm_start=True) if os.path.exists(path) else CASES[name]()
+estimator.set_callbacks(Checkpoint(path), Kill(at, lambda: os.kill(os.getpid(), signal.SIGKILL))).fit(X, y)
+estimator.set_params(warm_start=False).save(path + ".end")
 """
 
 

@@ -21,15 +21,15 @@ def rows(n=600, seed=0, classes=2):
     return X, np.digitize(X[:, 0] * X[:, 1], np.linspace(-0.3, 0.3, classes - 1) if classes > 2 else [0.0])
 
 
-def machine(solver, max_basis=40, **options):
+def estimator(solver, max_basis=40, **options):
     return SVC(**{"C": 2.0, "gamma": 0.5, "solver": solver(max_basis), "random_state": 0} | options)
 
 
 @BOTH
 def test_one_chunk_is_one_epoch_of_a_fit(solver):
     X, y = rows()
-    chunk = machine(solver, precision="float64").partial_fit(X, y)
-    epoch = machine(lambda b: papers_steps(solver, b), precision="float64")
+    chunk = estimator(solver, precision="float64").partial_fit(X, y)
+    epoch = estimator(lambda b: papers_steps(solver, b), precision="float64")
     fit = epoch.set_params(random_state=chunk_generator()).fit(X, y)
     np.testing.assert_array_equal(chunk.basis_coef_, fit.basis_coef_)
     np.testing.assert_array_equal(chunk.intercept_, fit.intercept_)
@@ -48,11 +48,11 @@ def chunk_generator():
 @BOTH
 def test_passes_over_one_chunk_are_epochs(solver):
     X, y = rows()
-    chunk = machine(solver, precision="float64")
+    chunk = estimator(solver, precision="float64")
     for _ in range(3):
         chunk.partial_fit(X, y)
     generator = chunk_generator()
-    epochs = machine(lambda b: papers_steps(solver, b), precision="float64", warm_start=True)
+    epochs = estimator(lambda b: papers_steps(solver, b), precision="float64", warm_start=True)
     for _ in range(3):
         epochs.set_params(random_state=generator).fit(X, y)
     np.testing.assert_allclose(chunk.basis_coef_, epochs.basis_coef_, rtol=1e-9)
@@ -83,7 +83,7 @@ def naive_stream(method, chunks, C, gamma):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_steps_over_chunks_are_the_papers(solver, container):
     chunks, generator = [], chunk_generator()
-    clf = machine(lambda b: solver(b, average=False), 500, intercept="none", precision="float64")
+    clf = estimator(lambda b: solver(b, average=False), 500, intercept="none", precision="float64")
     for seed, n in enumerate((30, 50, 20)):
         X, y = rows(n, seed)
         clf.partial_fit(container(X), y, classes=[0, 1])
@@ -99,7 +99,7 @@ def test_steps_over_chunks_are_the_papers(solver, container):
 def test_chunks_that_lack_a_class_and_weights(solver):
     X, y = rows(800, classes=3)
     order = np.argsort(y, kind="stable")
-    clf, weights = machine(solver, 60, C=10.0), np.where(np.arange(800) % 7 == 0, 0.0, 1.5)
+    clf, weights = estimator(solver, 60, C=10.0), np.where(np.arange(800) % 7 == 0, 0.0, 1.5)
     for part in np.array_split(np.random.default_rng(0).permutation(800), 8):
         part = part[np.argsort(y[part])]
         clf.partial_fit(X[part], y[part], classes=[0, 1, 2], sample_weight=weights[part])
@@ -143,7 +143,7 @@ def test_files_of_other_streams_go_on(solver, tmp_path):
 @BOTH
 def test_the_objective_is_that_of_the_last_chunk(solver):
     X, y = rows()
-    clf = machine(solver, precision="float64").partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    clf = estimator(solver, precision="float64").partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
     hinge = np.maximum(0, 1 - (2 * y[300:] - 1) * clf.decision_function(X[300:])).sum()
     half_norm = 0.5 * (clf.model_.norm_squared() + clf.intercept_[0] ** 2)
     assert clf.objective_ == pytest.approx(half_norm + 2.0 * hinge)
@@ -152,7 +152,7 @@ def test_the_objective_is_that_of_the_last_chunk(solver):
 @BOTH
 def test_pickles_and_files_go_on(solver, tmp_path):
     X, y = rows()
-    clf = machine(solver).partial_fit(X[:300], y[:300])
+    clf = estimator(solver).partial_fit(X[:300], y[:300])
     clf.save(tmp_path / "model.slim")
     pickled, read = pickle.loads(pickle.dumps(clf)), slimsvm.load(tmp_path / "model.slim")
     for half in (slice(300), slice(300, None)):  # the first chunk comes again, and then another
@@ -160,7 +160,7 @@ def test_pickles_and_files_go_on(solver, tmp_path):
             other.partial_fit(X[half], y[half])
         np.testing.assert_array_equal(clf.basis_coef_, pickled.basis_coef_)
         np.testing.assert_array_equal(clf.decision_function(X), read.decision_function(X))
-    fitted = machine(solver).fit(X, y)
+    fitted = estimator(solver).fit(X, y)
     fitted.save(tmp_path / "model.slim")
     with pytest.raises(ValueError, match="trained by another solver, or read from a file: begin with"):
         slimsvm.load(tmp_path / "model.slim").partial_fit(X, y)
@@ -174,7 +174,7 @@ def test_pickles_and_files_go_on(solver, tmp_path):
 def test_chunks_go_on_from_a_fit(solver, n):
     """Its model is where they begin: in one pass BSGD's steps are those of the rows after n."""
     X, y = rows(800)
-    clf = machine(solver, gamma="scale", intercept="none", precision="float64").fit(X[:n], y[:n])
+    clf = estimator(solver, gamma="scale", intercept="none", precision="float64").fit(X[:n], y[:n])
     before, kernel, t = clf.model_, clf.kernel_, clf._state.n_steps
     clf.partial_fit(X[n : n + 1], y[n : n + 1])
     f, sign = before.scores(X[n : n + 1])[0, 0], 2 * y[n] - 1
@@ -213,7 +213,7 @@ def test_only_solvers_that_take_chunks_have_it():
 
 def test_bad_chunks_are_named():
     X, y = rows(80)
-    clf = machine(BSCA).partial_fit(X, y)
+    clf = estimator(BSCA).partial_fit(X, y)
     with pytest.raises(ValueError, match=r"y must hold the classes \[0, 1\]; found .*7.* in row 3"):
         clf.partial_fit(X, np.where(np.arange(80) == 3, 7, y))
     with pytest.raises(ValueError, match=r"classes are \[0, 1\] since the first call, found \[0, 2\]"):
@@ -223,25 +223,25 @@ def test_bad_chunks_are_named():
     with pytest.raises(ValueError, match="features"):
         clf.partial_fit(X[:, :2], y)
     with pytest.raises(ValueError, match=r"classes must hold at least two classes, found \[1\]"):
-        machine(BSCA).partial_fit(X, np.ones(80, int))
+        estimator(BSCA).partial_fit(X, np.ones(80, int))
     for classes, found in (
         ([0, np.nan], "NaN at position 1"),
         ([None, 0, 1], "None at position 0"),
         ([0, "1"], "both"),
     ):
         with pytest.raises(ValueError, match=f"classes must .*{found}"):
-            machine(BSCA).partial_fit(X, y, classes=classes)
+            estimator(BSCA).partial_fit(X, y, classes=classes)
         with pytest.raises(ValueError, match=f"classes must .*{found}"):
             OrdinalSVC(classes=classes).fit(X, y)
     with pytest.raises(ValueError, match="class_weight='balanced' counts all rows"):
-        machine(BSCA, class_weight="balanced").partial_fit(X, y)
+        estimator(BSCA, class_weight="balanced").partial_fit(X, y)
     with pytest.raises(ValueError, match="found an indicator matrix y"):
-        machine(BSCA).partial_fit(X, np.column_stack([y, 1 - y]), sample_weight=np.ones(80))
+        estimator(BSCA).partial_fit(X, np.column_stack([y, 1 - y]), sample_weight=np.ones(80))
     with pytest.raises(ValueError, match="or one target with loss='epsilon_insensitive', found Regression"):
         SVR(solver=BSCA(10)).partial_fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="C='validate' tries values on all rows"):
-        machine(BSCA, C="validate").partial_fit(X, y)
+        estimator(BSCA, C="validate").partial_fit(X, y)
     with pytest.raises(ValueError, match="partial_fit needs a kernel with a formula"):
-        machine(lambda b: BSCA(b, maintenance="remove"), kernel=lambda A, B: A @ B.T).partial_fit(X, y)
-    removing = machine(lambda b: BSCA(b, maintenance="remove"), kernel=Laplacian(0.5))
+        estimator(lambda b: BSCA(b, maintenance="remove"), kernel=lambda A, B: A @ B.T).partial_fit(X, y)
+    removing = estimator(lambda b: BSCA(b, maintenance="remove"), kernel=Laplacian(0.5))
     assert removing.partial_fit(X, y).partial_fit(X[::-1], y[::-1]).n_basis_ <= 40

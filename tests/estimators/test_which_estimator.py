@@ -70,10 +70,10 @@ def test_the_solver_that_the_table_names(
         warnings.simplefilter("ignore", ConvergenceWarning)
         clf.fit(rows_of(rows, tmp_path), labels, **options)
     assert type(clf.solver_).__name__ == solver.split("`")[0]
-    machines = {"pairs": ["ovo"], "scores": ["crammer-singer"], "either": ["ovo", "crammer-singer"]}
-    machines["each against the rest"] = ["ovr"]
+    estimators = {"pairs": ["ovo"], "scores": ["crammer-singer"], "either": ["ovo", "crammer-singer"]}
+    estimators["each against the rest"] = ["ovr"]
     if several:
-        assert clf.multi_class_ in machines[several]
+        assert clf.multi_class_ in estimators[several]
 
 
 def test_the_table_has_a_line_for_every_kind():

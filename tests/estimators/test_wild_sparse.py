@@ -30,7 +30,7 @@ N, D = 40, 6
 DENSE = np.where(RNG.random((N, D)) < 0.4, RNG.normal(size=(N, D)), 0.0)
 Y = np.arange(N) % 2
 GOOD = sp.csr_array(DENSE)
-MACHINE = SVC(gamma=0.3).fit(GOOD, Y)
+ESTIMATOR = SVC(gamma=0.3).fit(GOOD, Y)
 FAR = 10**6
 
 
@@ -87,7 +87,7 @@ def test_every_damage_is_named(name):
     with pytest.raises(ValueError, match=rf"X\.{words}"):
         SVC(gamma=0.3).fit(X, Y)
     with pytest.raises(ValueError, match=rf"X\.{words}"):
-        MACHINE.decision_function(X)
+        ESTIMATOR.decision_function(X)
 
 
 BAD = [WILD["beyond the values"][0], WILD["column negative"][0], WILD["csc, row"][0]]
@@ -102,12 +102,12 @@ CALLS = {
     "SequenceSVM": lambda X: SequenceSVM().fit([X], [Y]),
     "SequenceSVM with lengths": lambda X: SequenceSVM().fit(X, Y, lengths=[20, 20]),
     "partial_fit": lambda X: SVC(solver="bsgd", max_basis=5).partial_fit(X, Y, classes=[0, 1]),
-    "predict": MACHINE.predict,
-    "score": lambda X: MACHINE.score(X, Y),
-    "certificate": lambda X: MACHINE.certificate(X, Y),
-    "compress": lambda X: compress(MACHINE, 3, X=X),
-    "explain": lambda X: explain(MACHINE, X),
-    "background": lambda X: explain(MACHINE, DENSE[:2], background=X),
+    "predict": ESTIMATOR.predict,
+    "score": lambda X: ESTIMATOR.score(X, Y),
+    "certificate": lambda X: ESTIMATOR.certificate(X, Y),
+    "compress": lambda X: compress(ESTIMATOR, 3, X=X),
+    "explain": lambda X: explain(ESTIMATOR, X),
+    "background": lambda X: explain(ESTIMATOR, DENSE[:2], background=X),
     "Condense": lambda X: Condense().fit_resample(X, Y),
     "EditedNN": lambda X: EditedNN().fit_resample(X, Y),
     "MultiEdit": lambda X: MultiEdit(random_state=0).fit_resample(X, Y),
@@ -129,7 +129,7 @@ def test_every_entrance_looks(name):
 
 
 def test_a_predictor_looks(tmp_path):
-    MACHINE.save(tmp_path / "m.slim")
+    ESTIMATOR.save(tmp_path / "m.slim")
     predictor = slimsvm.load_predictor(tmp_path / "m.slim")
     for X, words in WILD.values():
         for call in (predictor.predict, predictor.decision_function):
@@ -140,12 +140,12 @@ def test_a_predictor_looks(tmp_path):
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
 def test_what_is_right_passes(form):
     """Spare values behind the last row, columns that are not sorted, and columns that occur twice, too."""
-    expected = MACHINE.decision_function(DENSE)
-    np.testing.assert_allclose(MACHINE.decision_function(GOOD.asformat(form)), expected, atol=1e-12)
+    expected = ESTIMATOR.decision_function(DENSE)
+    np.testing.assert_allclose(ESTIMATOR.decision_function(GOOD.asformat(form)), expected, atol=1e-12)
     odd = GOOD.copy()
     odd.data, odd.indices = np.append(odd.data, [9.0, 9.0]), np.append(odd.indices, [FAR, -1]).astype(odd.indices.dtype)
-    np.testing.assert_allclose(MACHINE.decision_function(odd), expected, atol=1e-12)
+    np.testing.assert_allclose(ESTIMATOR.decision_function(odd), expected, atol=1e-12)
     coo = GOOD.tocoo()
     halves = (np.tile(coo.data / 2, 2), (np.tile(coo.row, 2)[::-1], np.tile(coo.col, 2)[::-1]))
     twice = sp.coo_matrix((halves[0][::-1], halves[1]), shape=GOOD.shape)
-    np.testing.assert_allclose(MACHINE.decision_function(twice), expected, atol=1e-12)
+    np.testing.assert_allclose(ESTIMATOR.decision_function(twice), expected, atol=1e-12)

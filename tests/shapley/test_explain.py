@@ -183,7 +183,7 @@ def test_an_estimator_explains_its_decision_function(gamma):
 
 
 @pytest.mark.parametrize(
-    ("machine", "names"),
+    ("estimator", "names"),
     [
         (SVC(multi_class="crammer-singer"), ["a", "b", "c"]),
         (SVC(multi_class="crammer-singer", decision_function_shape="ovo"), ["a - b", "a - c", "b - c"]),
@@ -191,9 +191,9 @@ def test_an_estimator_explains_its_decision_function(gamma):
     ],
     ids=["classes", "differences", "pairs"],
 )
-def test_several_classes_have_values_each(machine, names):
+def test_several_classes_have_values_each(estimator, names):
     X = np.random.default_rng(0).normal(size=(60, 3))
-    clf = machine.fit(X, classes_of(X, 3))
+    clf = estimator.fit(X, classes_of(X, 3))
     found = clf.explain(X[:7])
     assert (found.values.shape, found.output_names) == ((7, 3, 3), names)
     np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), clf.decision_function(X[:7]), atol=1e-9)

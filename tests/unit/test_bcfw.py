@@ -32,7 +32,7 @@ VARIANTS = {
 @pytest.mark.parametrize("weights", [False, True], ids=["expansion", "weights"])
 @pytest.mark.parametrize("name", FEW)
 def test_every_step_comes_to_the_reference_optimum(name, weights, variant):
-    """The gap is true and never negative, whatever the step, and both forms of a machine are the same one."""
+    """The gap is true and never negative, whatever the step, and both forms of an estimator are the same one."""
     problem, X, case = problem_of(name, Linear() if weights else RBF(0.3))
     solver = clone(VARIANTS[variant]).set_params(weights=weights)
     fit = solver.solve(problem)

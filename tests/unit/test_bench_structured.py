@@ -149,7 +149,7 @@ def test_break_even_by_hand():
     assert experiments.break_even(truth, truth) == 1.0
 
 
-def test_the_best_price_is_looked_for_around_the_best_of_a_grid(monkeypatch):
+def test_the_best_C_is_looked_for_around_the_best_of_a_grid(monkeypatch):
     """Means over parts that are held out; every part has its share of every class."""
     y = np.repeat([0, 1], [40, 8])
     fold = experiments.folds_of(y, 0)

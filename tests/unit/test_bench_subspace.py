@@ -148,7 +148,7 @@ def asked(monkeypatch):
 
 
 @pytest.mark.usefixtures("small_sets")
-def test_prices_are_chosen_for_each_method_and_size(asked):
+def test_C_is_chosen_for_each_method_and_size(asked):
     scope = Scope(sets=("OCR0",), methods=("nystrom", "cpsp"), beside=(), sizes=(5, 10), fixed=True, choose_each=True)
     found = [entry for entry in EXPERIMENTS["sizes"](scope, Spy()) if entry["methods"]]
     assert asked == [("Nyström", 5), ("CPSP", 5), ("Nyström", 10), ("CPSP", 10)]
@@ -157,7 +157,7 @@ def test_prices_are_chosen_for_each_method_and_size(asked):
 
 
 @pytest.mark.usefixtures("small_sets")
-def test_prices_that_a_run_has_are_not_chosen_again(asked):
+def test_C_that_a_run_has_is_not_chosen_again(asked):
     scope = Scope(sets=("OCR0",), methods=("nystrom",), beside=("exact",), sizes=(5, 10), fixed=True, choose_each=True)
     first = EXPERIMENTS["sizes"](scope, Session(seeds=1, max_seconds=5.0))
     again = EXPERIMENTS["sizes"](scope, Session(seeds=2, max_seconds=5.0, known=first))

@@ -257,7 +257,7 @@ def test_estimators_check_labels_and_features():
 
 
 @pytest.mark.parametrize(
-    ("machine", "error", "message"),
+    ("estimator", "error", "message"),
     [
         (CrossTrainedSVC(), ValueError, "CrossTrainedSVC takes arrays"),
         (SVC(kernel="precomputed"), ValueError, "kernel='precomputed' takes arrays"),
@@ -265,9 +265,9 @@ def test_estimators_check_labels_and_features():
     ],
     ids=str,
 )
-def test_what_takes_arrays_only_says_so(machine, error, message):
+def test_what_takes_arrays_only_says_so(estimator, error, message):
     with pytest.raises(error, match=message):
-        machine.fit(in_blocks(some_rows(), 3), np.arange(200) % 2)
+        estimator.fit(in_blocks(some_rows(), 3), np.arange(200) % 2)
 
 
 def test_rankings_take_arrays_only():
@@ -278,8 +278,8 @@ def test_rankings_take_arrays_only():
 def test_the_other_estimators_take_blocks():
     X = some_rows()
     rows, y = in_blocks(X, 5), np.arange(200) % 3
-    for machine in (OneClassSVM(solver=BSCA(max_basis=10), random_state=0), OrdinalSVC(max_basis=5, random_state=0)):
-        one, other = (clone(machine).fit(data, y).predict(data) for data in (X, rows))
+    for estimator in (OneClassSVM(solver=BSCA(max_basis=10), random_state=0), OrdinalSVC(max_basis=5, random_state=0)):
+        one, other = (clone(estimator).fit(data, y).predict(data) for data in (X, rows))
         np.testing.assert_array_equal(other, one)
     with pytest.raises(ValueError, match="Exact needs all rows in memory"):
         OneClassSVM().fit(rows)

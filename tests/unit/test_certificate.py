@@ -249,7 +249,7 @@ def random_model(rng, task, X, kernel):
     intercept=st.sampled_from(["regularized", "none"]),
 )
 def test_no_bound_exceeds_the_optimum_of_a_qp_solver(name, seed, log_C, intercept):
-    """Whatever the loss, the price, the weights and the model."""
+    """Whatever the loss, C, the weights and the model."""
     case = CASES[name]
     task, X, _, examples = case.problem(seed, 14 if task_is_wide(case) else 25)
     kernel, C = slimsvm.kernels.RBF(0.3), 10.0**log_C

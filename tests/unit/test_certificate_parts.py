@@ -1,4 +1,4 @@
-"""Certificates of one class and of pairs of classes, and of two and three classes at every price."""
+"""Certificates of one class and of pairs of classes, and of two and three classes at every C."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -122,7 +122,7 @@ def test_exact_pairs_are_certified_to_a_thousandth_from_a_file(container, tmp_pa
     assert short == replace(found, seconds=short.seconds)  # the pairs' own points are enough
 
 
-# ---- every price
+# ---- every C
 
 
 @lru_cache
@@ -139,9 +139,9 @@ AXES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:the model of 15 vectors is right on")  # at the smallest price
+@pytest.mark.filterwarnings("ignore:the model of 15 vectors is right on")  # at the smallest C
 @crossed(AXES)
-def test_nine_tenths_of_the_optimum_at_every_price_in_ten_passes(n_classes, solver, C, monkeypatch):
+def test_nine_tenths_of_the_optimum_at_every_C_in_ten_passes(n_classes, solver, C, monkeypatch):
     monkeypatch.setattr(DualAscent, "out_of_time", property(lambda ascent: ascent.n_passes >= 10))
     X, y = blobs(300, n_classes)
     best = best_of(n_classes, C)

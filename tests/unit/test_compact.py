@@ -108,7 +108,7 @@ def test_all_is_done_by_one_thread_of_the_linear_algebra(monkeypatch):
     assert set(seen) == {1}
 
 
-def test_without_such_vectors_the_exact_machine_of_all_rows(monkeypatch):
+def test_without_such_vectors_the_exact_svm_of_all_rows(monkeypatch):
     none_will_do(monkeypatch)
     X, y = moons(600)
     clf = SVC(C=10.0, gamma=1.0, max_basis="auto", random_state=0).fit(X, y)
@@ -123,7 +123,7 @@ def test_without_such_vectors_the_exact_machine_of_all_rows(monkeypatch):
     np.testing.assert_array_equal(several.predict(X), pairs.predict(X))
 
 
-def test_the_exact_machine_of_all_rows_begins_at_that_of_a_part(monkeypatch):
+def test_the_exact_svm_of_all_rows_begins_at_that_of_a_part(monkeypatch):
     begun, solve = [], Exact.solve
 
     def noting(solver, problem, state=None, callbacks=()):
@@ -142,9 +142,7 @@ def test_the_exact_machine_of_all_rows_begins_at_that_of_a_part(monkeypatch):
 
 
 @pytest.mark.parametrize(("data", "first"), [(moons, 8), (three_classes, 4)])
-def test_newtons_method_begins_near_to_the_exact_machine_of_the_same_task(
-    data, first, monkeypatch, settings_of_estimators
-):
+def test_newtons_method_begins_near_to_the_exact_svm_of_the_same_task(data, first, monkeypatch, settings_of_estimators):
     begun, solve = [], size_search.LowRank.solve
 
     def noting(solver, problem, state=None, callbacks=()):
@@ -271,14 +269,14 @@ def test_pairs_of_classes_or_a_score_each_whichever_errs_less(settings_of_estima
     assert clf.objective_ == pytest.approx(clf.certificate(X, y, max_seconds=10).objective, rel=1e-5)
 
 
-@pytest.mark.parametrize("machine", ["ovo", "crammer-singer"])
-def test_the_machine_that_was_asked_for(machine, tmp_path):
+@pytest.mark.parametrize("estimator", ["ovo", "crammer-singer"])
+def test_the_estimator_that_was_asked_for(estimator, tmp_path):
     X, y = three_classes(600)
-    clf = SVC(C=10.0, gamma=1.0, max_basis="auto", multi_class=machine, random_state=0).fit(X, y)
-    assert clf.multi_class_ == machine
-    assert {trial["multi_class"] for trial in clf.validation_} == {machine}
-    assert clf.intercept_kind_ == ("free" if machine == "ovo" else "regularized")
-    assert (clf.lower_bound_ is not None) == (machine == "ovo" or stages(clf)[-1] == "exact SVM")
+    clf = SVC(C=10.0, gamma=1.0, max_basis="auto", multi_class=estimator, random_state=0).fit(X, y)
+    assert clf.multi_class_ == estimator
+    assert {trial["multi_class"] for trial in clf.validation_} == {estimator}
+    assert clf.intercept_kind_ == ("free" if estimator == "ovo" else "regularized")
+    assert (clf.lower_bound_ is not None) == (estimator == "ovo" or stages(clf)[-1] == "exact SVM")
     clf.save(tmp_path / "model.slim")
     np.testing.assert_array_equal(slimsvm.load(tmp_path / "model.slim").predict(X), clf.predict(X))
 
@@ -397,7 +395,7 @@ def test_several_labels_and_few_rows_are_refused():
 # -- cut short -----------------------------------------------------------------------------------------------------
 
 
-def test_a_search_cut_short_at_the_exact_machine_returns_that():
+def test_a_search_cut_short_at_the_exact_svm_returns_that():
     X, y = moons(600)
     problem = Problem(as_rows(X), Binary().encode(2 * y - 1), Binary(), RBF(1.0), C=10.0, random_state=0)
     fit = Compact().solve(problem, callbacks=(lambda record: True,))
@@ -428,7 +426,7 @@ def test_time_runs_out():
 
 
 @pytest.mark.parametrize("place", ["greedy", "descend"])
-def test_an_interrupted_search_returns_the_exact_machine_of_a_part_and_warns(monkeypatch, place):
+def test_an_interrupted_search_returns_the_exact_svm_of_a_part_and_warns(monkeypatch, place):
     def press_ctrl_c(*args):
         raise KeyboardInterrupt
 
@@ -456,12 +454,12 @@ def test_a_warm_start_goes_on_from_the_number_of_vectors_there_was():
         other.set_params(solver=Compact()).fit(X[:600], y[:600])
 
 
-def test_a_price_is_validated_with_the_exact_machine_or_with_a_metric():
+def test_C_is_validated_with_the_exact_svm_or_with_a_metric():
     X, y = moons(400)
     clf = SVC(C="validate", gamma=1.0, solver=Compact(), random_state=0).fit(X, y)
     exact = SVC(C="validate", gamma=1.0, solver="exact", random_state=0).fit(X, y)
-    prices = [(trial["C"], trial["error"]) for trial in clf.validation_ if "C" in trial]
-    assert prices == [(trial["C"], trial["error"]) for trial in exact.validation_]
+    chosen = [(trial["C"], trial["error"]) for trial in clf.validation_ if "C" in trial]
+    assert chosen == [(trial["C"], trial["error"]) for trial in exact.validation_]
     assert clf.validation_[-1]["n_basis"] >= 1
     learned = {"C": "validate", "kernel": RBF(0.3), "gamma": "learn", "random_state": 0}
     clf = SVC(solver=Compact(), **learned).fit(X, y)
@@ -511,7 +509,7 @@ def test_the_distance_class_by_class_is_that_of_all_pairs():
 
 
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
-def test_the_exact_machine_knows_its_norm(intercept):
+def test_the_exact_svm_knows_its_norm(intercept):
     X, y, of_pairs = pairs_of_seven_classes()
     numbers, two = Regression(), Binary()
     for problem in (
@@ -540,7 +538,7 @@ def test_a_given_number_is_moved_if_that_is_near_and_learned_if_not():
 
 
 @pytest.mark.parametrize(("C", "ascends"), [(10.0, True), (10.1, False)])
-def test_two_classes_at_high_prices_have_newtons_method(C, ascends):
+def test_two_classes_at_large_C_have_newtons_method(C, ascends):
     """A search solves at 2C, up to 20 by dual ascent."""
     X, y = moons(300)
     problem = Problem(as_rows(X), Binary().encode(2.0 * y - 1.0), Binary(), RBF(1.0), C=C, random_state=0)

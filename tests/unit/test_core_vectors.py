@@ -169,14 +169,14 @@ def test_the_ball_vector_machine_goes_on_from_its_own_core_set():
 @pytest.mark.parametrize("draw", range(20))
 def test_the_model_has_the_best_scale(draw):
     rng = np.random.default_rng(draw)
-    margins, prices, norm = rng.normal(0.5, 1, 30), rng.uniform(0, 5, 30), rng.uniform(0.01, 10)
+    margins, row_C, norm = rng.normal(0.5, 1, 30), rng.uniform(0, 5, 30), rng.uniform(0.01, 10)
 
     def own(scale):
-        return 0.5 * scale**2 * norm + 0.5 * prices @ np.maximum(0, 1 - scale * margins) ** 2
+        return 0.5 * scale**2 * norm + 0.5 * row_C @ np.maximum(0, 1 - scale * margins) ** 2
 
     found = minimize_scalar(own, bounds=(0, 50), method="bounded", options={"xatol": 1e-10})
-    assert prices @ margins > 0
-    assert own(best_scale(margins, norm, prices)) <= found.fun * (1 + 1e-9)
+    assert row_C @ margins > 0
+    assert own(best_scale(margins, norm, row_C)) <= found.fun * (1 + 1e-9)
 
 
 def test_a_move_puts_the_row_on_the_ball():
@@ -242,7 +242,7 @@ def test_small_gamma_stops_far_from_the_optimum():
 
 @BOTH
 @pytest.mark.parametrize("C", [1e-10, 1e10])
-def test_extreme_prices_end(solver, C):
+def test_extreme_C_end(solver, C):
     X, y = data(100)
     model = svc(solver(), C).fit(X, y)
     assert model.status_ == "converged"

@@ -296,7 +296,7 @@ def test_the_memory_limit_bounds_the_cache_and_not_the_answer():
         Exact().solve(replace(problem, memory_limit=2 * 8 * 600))
 
 
-def test_sizes_of_working_sets_follow_the_price_of_a_kernel_value(monkeypatch):
+def test_sizes_of_working_sets_follow_the_cost_of_a_kernel_value(monkeypatch):
     rng = np.random.default_rng(0)
     sizes = {}
     for d in (3, 100, 300):

@@ -22,7 +22,7 @@ X = np.random.default_rng(0).normal(size=(N, 3)).astype(np.float32)
 Y = np.where(X[:, 0] * X[:, 1] > 0, 1, 2)
 
 
-def machine():
+def estimator():
     return SVC(max_basis=5, random_state=0, max_iter=2)
 
 
@@ -41,7 +41,7 @@ def test_a_memory_map_whose_file_shrinks_does_not_end_the_process(mode, tmp_path
     rows.slice(0, N, np.float32)
     os.truncate(path, 200_000)
     with pytest.raises(ValueError, match=rf"block 0 \(part 0\): {SHORTER}"):
-        machine().fit(rows, Y)
+        estimator().fit(rows, Y)
     with pytest.raises(ValueError, match=r"block 6 \(part 6\): the file of a memory map has become shorter"):
         rows.take(np.array([N - 1]), np.float32)
 
@@ -54,11 +54,11 @@ def through_a_memoryview(values):
 @pytest.mark.parametrize("seen", [np.asarray, through_a_memoryview], ids=["array", "memoryview"])
 @pytest.mark.parametrize("mode", ["r", "r+"])
 def test_so_it_is_without_blocks(mode, seen, work, tmp_path):
-    clf, whole = machine().fit(X[:2000], Y[:2000]), seen(mapped(tmp_path / "rows.npy", mode))
+    clf, whole = estimator().fit(X[:2000], Y[:2000]), seen(mapped(tmp_path / "rows.npy", mode))
     rows = as_rows(whole)
     os.truncate(tmp_path / "rows.npy", 200_000)
     calls = {
-        "fit": lambda: machine().fit(whole, Y),
+        "fit": lambda: estimator().fit(whole, Y),
         "predict": lambda: clf.predict(whole),
         "take": lambda: rows.take(np.array([3]), np.float64),
         "slice": lambda: rows.slice(3, 4, np.float64),
@@ -94,11 +94,11 @@ def test_parquet_of_the_same_size_and_other_values(tmp_path):
     plain = {"row_group_size": 5_000, "compression": "none", "use_dictionary": False}
     parquet.write_table(table(), path, **plain)
     rows, y = Blocks.from_parquet(path, label="y", cache_bytes=1)
-    machine().fit(rows, y)
+    estimator().fit(rows, y)
     parquet.write_table(table(X[::-1]), path, **plain)
     later(path)
     with pytest.raises(ValueError, match=r"block \d+ \(.*row group \d+\) could not be made: the file .* has changed"):
-        machine().fit(rows, y)
+        estimator().fit(rows, y)
 
 
 @pytest.mark.parametrize("n_bytes", [0, 4, 100_000])
@@ -108,10 +108,10 @@ def test_parquet_that_is_cut_off(n_bytes, tmp_path):
     rows, y = Blocks.from_parquet(path, label="y", cache_bytes=1)
     os.truncate(path, n_bytes)
     with pytest.raises((ValueError, RuntimeError), match=r"block \d+ \(.*row group \d+\) could not be made"):
-        machine().fit(rows, y)
+        estimator().fit(rows, y)
     os.unlink(path)
     with pytest.raises(RuntimeError, match=r"block \d+ \(.*row group \d+\) could not be made: .*rows\.parquet"):
-        machine().fit(rows, y)
+        estimator().fit(rows, y)
 
 
 def text(rows=X[:3000]):
@@ -133,7 +133,7 @@ def test_text(packed, change, tmp_path):
         path.write_bytes(packed(text().replace(b"1:0", b"1:5")))
         later(path)
     with pytest.raises((ValueError, RuntimeError), match=r"block \d+ \(.*rows\.txt.*\) could not be made"):
-        machine().fit(rows, y)
+        estimator().fit(rows, y)
 
 
 def test_the_command_writes_nothing_half(tmp_path, monkeypatch, capsys):

@@ -16,7 +16,7 @@ Y = np.where(X[:, 0] * X[:, 1] > 0, 1, 0)
 WEIGHTS = np.random.default_rng(1).choice([1.0, 2.5], 300)
 
 
-def machine(**options):
+def estimator(**options):
     return SVC(max_basis=10, random_state=0, max_iter=3, **options)
 
 
@@ -36,7 +36,7 @@ def test_labels_and_weights_come_with_their_blocks(form, names):
     assert (blocks.shape, blocks.n_blocks, y.dtype.kind) == (X.shape, 7, labels.dtype.kind)
     np.testing.assert_array_equal(y, labels)
     np.testing.assert_array_equal(weights, WEIGHTS)
-    clf, other = machine().fit(blocks, y, weights), machine().fit(rows, labels, WEIGHTS)
+    clf, other = estimator().fit(blocks, y, weights), estimator().fit(rows, labels, WEIGHTS)
     assert clf.basis_coef_.tobytes() == other.basis_coef_.tobytes()
     assert clf.feature_names_in_.tolist() == ["a", "b", "c"]
     assert not hasattr(other, "feature_names_in_")
@@ -66,7 +66,7 @@ def test_a_class_that_the_last_block_alone_has_and_blocks_without_rows():
     labels = np.r_[np.zeros(150), np.ones(140), np.full(10, 2)].astype(int)
     parts = [(X[lo : lo + 50], labels[lo : lo + 50]) for lo in range(0, 300, 50)]
     parts.insert(2, (X[:0], np.zeros(0)))
-    clf = machine().fit(*Blocks.with_labels(parts))
+    clf = estimator().fit(*Blocks.with_labels(parts))
     assert clf.classes_.tolist() == [0, 1, 2]
     assert clf.classes_.dtype == labels.dtype
     few = SVR(max_basis=5, max_iter=2, random_state=0).fit(*Blocks.with_labels([(X, X[:, 0])]))
@@ -105,7 +105,7 @@ def test_other_things_that_are_wrong():
     weights = WEIGHTS.copy()
     weights[74] = -1.0
     blocks = Blocks.with_labels([(X[i : i + 10], Y[i : i + 10], weights[i : i + 10]) for i in range(0, 300, 10)])
-    assert machine().fit(*blocks).n_basis_ > 0  # a row of negative weight is left out
+    assert estimator().fit(*blocks).n_basis_ > 0  # a row of negative weight is left out
 
 
 @pytest.mark.filterwarnings("ignore:Refine stopped")
@@ -113,7 +113,7 @@ def test_names_of_columns_are_kept_and_checked(tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pyarrow.table({"size": X[:, 0], "age": X[:, 1], "mass": X[:, 2], "y": Y})
     parquet.write_table(table, tmp_path / "rows.parquet")
-    clf = machine().fit(*Blocks.from_parquet(tmp_path / "rows.parquet", label="y"))
+    clf = estimator().fit(*Blocks.from_parquet(tmp_path / "rows.parquet", label="y"))
     assert clf.feature_names_in_.tolist() == ["size", "age", "mass"]
     assert clf.feature_names_in_.dtype == object
     clf.save(tmp_path / "model.slim")

@@ -176,7 +176,7 @@ def test_repeated_rows(intercept):
 
 @INTERCEPTS
 @pytest.mark.parametrize("C", [1e-10, 1e10])
-def test_extreme_prices(C, intercept):
+def test_extreme_C(C, intercept):
     """C of 1e-10: every row ends at its bound, and no single new row has a partner to move with; it takes the pass
     over all rows. C of 1e10: losses of a thousandth would be all of the objective; a multiple of the model has none."""
     X, y = data(120)
@@ -249,7 +249,7 @@ def test_bad_parameters_are_named(params, message):
 
 
 def test_the_table_grows_with_the_rows(settings_of_estimators):
-    """More vectors than slots at first, in float32: the same machine as the exact solver's."""
+    """More vectors than slots at first, in float32: the same estimator as the exact solver's."""
     settings_of_estimators(ValueSettings(first_slots=8))
     X, y = data(300)
     model = svc(LASVM(), precision="float32").fit(X, y)

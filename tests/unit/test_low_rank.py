@@ -306,7 +306,7 @@ def test_a_warm_start_through_the_estimator():
 
 
 @pytest.mark.parametrize("C", [1e-10, 1e10])
-def test_extreme_prices_have_an_answer(C):
+def test_extreme_C_have_an_answer(C):
     X, y = load_iris(return_X_y=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -315,7 +315,7 @@ def test_extreme_prices_have_an_answer(C):
     assert 0 <= clf.objective_ <= C * len(y) * (1 + 1e-9)
 
 
-def test_a_very_large_price_is_reached_from_lower_ones(settings_of_estimators):
+def test_a_very_large_C_is_reached_from_lower_ones(settings_of_estimators):
     """At once it ends after 200 steps at one τ, with a wider gap."""
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
@@ -333,7 +333,7 @@ def test_a_very_large_price_is_reached_from_lower_ones(settings_of_estimators):
     assert share[1e10] > 0.5
 
 
-def test_prices_rise_to_the_one_asked_for():
+def test_C_rises_to_the_one_asked_for():
     assert values_up_to(1e-10, NewtonSettings()) == [1e-10]
     assert values_up_to(1e3, NewtonSettings()) == [1e3]
     assert values_up_to(2e3, NewtonSettings()) == [1e3, 2e3]

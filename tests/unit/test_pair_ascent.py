@@ -29,7 +29,7 @@ def problem_of(n_classes, n=120, weights=None, **changes):
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("intercept", ["regularized", "none"])
-def test_over_all_rows_it_is_the_exact_machine(n_classes, intercept):
+def test_over_all_rows_it_is_the_exact_svm(n_classes, intercept):
     weights = np.random.default_rng(1).uniform(0.2, 2.0, 120)
     X, y, problem = problem_of(n_classes, weights=weights, intercept=intercept, settings=TO_MANY_DIGITS)
     found = pair_coefficients(problem, X)

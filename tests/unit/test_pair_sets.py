@@ -133,7 +133,7 @@ def test_an_interrupt_leaves_all_pairs_as_far_as_they_were(classes, monkeypatch)
 
 
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
-def test_the_next_price_starts_from_scores_that_are_known(classes, intercept, monkeypatch):
+def test_the_next_C_starts_from_scores_that_are_known(classes, intercept, monkeypatch):
     X, y = classes
     known, scores_at, go_on = [], DualState.scores_at, pair_sets.PairSets.go_on
 

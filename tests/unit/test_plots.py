@@ -135,7 +135,7 @@ def test_uniform_cuts_are_measured_by_the_objective_of_the_end(board):
     np.testing.assert_allclose(values, expected)
 
 
-def test_the_last_machine_of_several_is_shown(board):
+def test_the_last_estimator_of_several_is_shown(board):
     clf = SVC(gamma=1.0, solver=Compact(max_basis=20), random_state=0)
     pipeline = make_pipeline(StandardScaler(), clf).fit(*board)
     assert [record["stage"] for record in clf.history_][-1] == "moved vectors"
@@ -270,7 +270,7 @@ def test_means_are_a_line_with_deviations_for_each_method():
         plot_means([dict(n_train=10, seconds=None)], "n_train", "seconds")
 
 
-def test_sizes_of_a_search_beside_the_exact_machine(board):
+def test_sizes_of_a_search_beside_the_exact_svm(board):
     clf = SVC(gamma=1.0, max_basis="auto", random_state=0).fit(*board)
     display = SizePathDisplay.from_estimator(clf)
     (tried,) = display.ax_.containers

@@ -95,7 +95,7 @@ def test_nothing_is_learned_where_nothing_is_lost(solver, X, kernel):
 
 @pytest.mark.parametrize("max_iter", [2, 8, -1])
 @pytest.mark.parametrize("C", [5e3, 1e6])
-def test_a_large_price_is_the_one_that_is_paid(C, max_iter):
+def test_a_large_C_is_the_one_that_counts(C, max_iter):
     """It is reached from lower ones, at which the fit once ended, with the objective there for its own."""
     X, y = make_classification(80, 4, flip_y=0.1, random_state=0)
     options = {"C": C, "gamma": 0.02, "random_state": 0, "max_iter": max_iter}

@@ -36,7 +36,7 @@ def test_the_objective_falls_to_a_fixed_point(intercept, C):
     assert clf.objective_ == pytest.approx(objective(clf, X, y), rel=1e-6)
     assert clf.objective_ == pytest.approx(min(objectives))
     assert clf.lower_bound_ is None
-    # The machine of the rows that count is the machine itself.
+    # The estimator of the rows that count is the estimator itself.
     counting = y * clf.decision_function(X) >= -1
     assert counting.sum() < len(y)
     again = SVC(solver="exact", C=C, gamma=2.0, intercept=intercept, tol=1e-6, n_jobs=1).fit(X[counting], y[counting])

@@ -114,10 +114,10 @@ def kernel_of(params, X, Z):
 
 def reference_of(params, X, y, weights, basis=None):
     """The least objective, by the slow Newton method of the tests."""
-    prices, is_centred = params["C"] * weights, params["intercept"] == "regularized"
+    row_C, is_centred = params["C"] * weights, params["intercept"] == "regularized"
     if params["loss"] == "poisson":  # exp(f + c) − y (f + c), c the logarithm of the mean
         mean = np.average(y, weights=weights) if params["intercept"] != "none" else 1.0
-        y, prices = y / mean, prices * mean
+        y, row_C = y / mean, row_C * mean
     elif params["loss"] in NUMBERS and is_centred:
         y = y - np.average(y, weights=weights)
     if basis is None:
@@ -125,11 +125,11 @@ def reference_of(params, X, y, weights, basis=None):
     else:
         root = np.linalg.cholesky(kernel_of(params, basis, basis))
         features = np.linalg.solve(root, kernel_of(params, basis, X)).T
-    return naive.smooth_optimum(params["loss"], features, y, prices, params["intercept"])
+    return naive.smooth_optimum(params["loss"], features, y, row_C, params["intercept"])
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_machine_of_all_rows_has_the_objective_of_a_slow_newton_method(seed):
+def test_the_estimator_of_all_rows_has_the_objective_of_a_slow_newton_method(seed):
     X, y, weights, params = random_problem(seed, far=False)
     model = estimator_of(params).fit(X, y, sample_weight=weights)
     least = reference_of(params, X, y, weights)
@@ -141,7 +141,7 @@ def test_the_machine_of_all_rows_has_the_objective_of_a_slow_newton_method(seed)
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_bound_is_above_the_least_objective():
-    """Of the machine of all rows, of one within its vectors, and of certificates of either and of learned vectors."""
+    """Of the estimator of all rows, of one within its vectors, and of certificates of either and of learned vectors."""
     wrong = []
     for seed in range(1000, 1000 + N_RANDOM * (len(CLASSES) + len(NUMBERS))):
         X, y, weights, params = random_problem(seed)
@@ -236,7 +236,7 @@ def test_kernel_ridge_is_the_squared_loss_without_an_intercept():
 
 @pytest.mark.parametrize("metric", [False, True])
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
-def test_learned_vectors_come_near_the_machine_of_all_rows(loss, metric):
+def test_learned_vectors_come_near_the_estimator_of_all_rows(loss, metric):
     X, y = two_moons(500)
     if loss in NUMBERS:
         y = np.sin(2 * X[:, 0]) * X[:, 1]
@@ -495,7 +495,7 @@ def test_the_smoothed_quantile_loss_its_slope_and_its_curvature_are_those_of_the
 
 
 def test_quantiles_of_scikit_learn():
-    """A linear program without penalty, and the exact SVM of one quantile, at a large price."""
+    """A linear program without penalty, and the exact SVM of one quantile, at a large C."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(120, 1))
     y = np.sin(2 * X[:, 0]) + rng.exponential(0.5, 120)
@@ -597,13 +597,13 @@ def test_counts_are_predicted_by_exponentials():
     with pytest.raises(ValueError, match=r"loss='poisson' needs targets >= 0, found -1\.0 in row 7"):
         reg.fit(X, y)
     for some in ({"calibration_size": 0.5}, {}):  # rows that are held out or have no weight count as well
-        machine, weights = clone(reg).set_params(**some), np.where(np.arange(300) < 5, 0.0, 1.0)
+        estimator, weights = clone(reg).set_params(**some), np.where(np.arange(300) < 5, 0.0, 1.0)
         held = np.arange(300)[:0] if not some else SVR(**some).fit(X, np.abs(y), weights).calibration_indices_
         row = int(np.setdiff1d(np.arange(200, 300), held)[0])
         other = np.abs(y)
         other[row] = -2
         with pytest.raises(ValueError, match=rf"found -2\.0 in row {row}$"):
-            machine.fit(X, other, weights)
+            estimator.fit(X, other, weights)
     with pytest.raises(ValueError, match="needs a target above 0"):
         reg.fit(X, np.zeros(300))
 
@@ -659,7 +659,7 @@ def test_columns_that_do_not_vary_and_rows_of_one_class():
     assert flat.predict([[1.0]])[0] == pytest.approx(9.5)
 
 
-def test_the_norms_price_is_the_problem_s():
+def test_the_weight_of_the_norm_is_that_of_the_problem():
     """`LowRank` and `ExactCuts` agree on what is minimised: the objective of a model from elsewhere is the same."""
     X, y = two_moons(80)
     task = tasks.SmoothBinary()

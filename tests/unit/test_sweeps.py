@@ -65,7 +65,7 @@ def test_finer_tolerances_come_nearer():
 
 
 @pytest.mark.parametrize("share", [0.5, 0.02])
-def test_scikit_learns_machines(share):
+def test_scikit_learns_estimators(share):
     X, y = text(share=share)
     free = SVC(kernel="linear", tol=1e-5, precision="float64").fit(X, y)
     theirs = Theirs(kernel="linear", tol=1e-5).fit(X, y)

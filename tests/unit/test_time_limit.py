@@ -203,7 +203,7 @@ def test_svms_of_subsets_end_together_with_the_whole_time(evaluations, monkeypat
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 @pytest.mark.parametrize("max_basis", ["auto", None])
 def test_cross_training_leaves_out_what_there_is_no_time_for(share, max_basis, monkeypatch):
-    """A clock that runs with the machines that are trained."""
+    """A clock that runs with the estimators that are trained."""
     trained, usual = [0], Solver.solve
 
     def counted(self, *args, **options):
@@ -225,7 +225,7 @@ def test_cross_training_leaves_out_what_there_is_no_time_for(share, max_basis, m
 
 
 class InterruptedExact(Exact):
-    """Ctrl-C in the machine of that number; whether there is time for others after it does not depend on a clock."""
+    """Ctrl-C in the estimator of that number; whether there is time for others after it does not depend on a clock."""
 
     def __init__(self, number, calls, is_over=False):
         super().__init__()
@@ -243,7 +243,7 @@ class InterruptedExact(Exact):
 
 
 @pytest.mark.parametrize("is_over", [False, True])
-def test_cross_training_keeps_the_prices_it_has_when_it_is_interrupted(is_over):
+def test_cross_training_keeps_Cs_it_has_when_it_is_interrupted(is_over):
     X, y = classes(2000)
     problem = Problem(as_rows(X), Binary().encode(y), Binary(), RBF(0.5), C=1.0, random_state=0, n_jobs=1)
     calls = []
@@ -251,7 +251,7 @@ def test_cross_training_keeps_the_prices_it_has_when_it_is_interrupted(is_over):
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = CrossTrainer(InterruptedExact(8, calls, is_over)).solve(problem)
     assert calls[:8] == [0.1] * 5 + [1.0] * 3
-    assert len(calls) <= (11 if is_over else 9)  # and the machine whose vectors are taken, or that of all kept rows
+    assert len(calls) <= (11 if is_over else 9)  # and the estimator whose vectors are taken, or that of all kept rows
     assert fit.status is Status.INTERRUPTED
     assert [trial["C"] for trial in fit.state.edited.first.trials] == [0.1]
     assert np.mean(np.sign(fit.model.scores(X)[:, 0]) == y) > 0.7

@@ -31,7 +31,7 @@ def fitted(rows, unit, loss, **options):
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "quantile", "squared", "huber"])
-def test_machines_of_all_rows(rows, loss, intercept, unit):
+def test_estimators_of_all_rows(rows, loss, intercept, unit):
     first, expected = fitted(rows, 1.0, loss, intercept=intercept)
     model, found = fitted(rows, unit, loss, intercept=intercept)
     assert model.status_ == first.status_ == "converged"

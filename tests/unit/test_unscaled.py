@@ -84,7 +84,7 @@ def test_coefficients_are_at_their_bounds_or_between_and_the_same_for_any_number
     assert models[0].intercept_ == models[1].intercept_
 
 
-def test_another_price_goes_on_from_there():
+def test_another_C_goes_on_from_there():
     model = SVC(kernel="linear", C=10, warm_start=True).fit(*CANCER)
     warm = model.set_params(C=100).fit(*CANCER).objective_
     assert warm == pytest.approx(SVC(kernel="linear", C=100).fit(*CANCER).objective_, rel=1e-4)
@@ -146,7 +146,7 @@ def test_the_warning_says_nothing_of_scaled_features_and_of_kernel_values():
 
 @pytest.mark.parametrize("intercept", ["regularized", "free", "none"])
 @pytest.mark.parametrize("solver", [Exact(), LASVM()], ids=["exact", "lasvm"])
-def test_any_price_is_taken(solver, intercept):
+def test_any_C_is_taken(solver, intercept):
     X, y = checkerboard(150, random_state=0)
     y = np.where(np.random.default_rng(0).random(150) < 0.1, -y, y)
     clf = SVC(solver=solver, C=1e10, gamma=10.0, intercept=intercept, random_state=0).fit(X, y)

@@ -27,7 +27,7 @@ def fitted():
     return SVC(max_basis=30, random_state=0).fit(X, y)
 
 
-def test_few_vectors_err_like_the_exact_machine(fitted):
+def test_few_vectors_err_like_the_exact_svm(fitted):
     X, y, X_test, y_test = digits()
     exact = SVC().fit(X, y)
     assert fitted.n_basis_ == 30 < exact.n_basis_ / 5
@@ -62,7 +62,7 @@ def test_the_same_bits_for_any_number_of_threads_and_from_a_file(fitted, tmp_pat
     assert load(tmp_path / "model.slim").solver.max_basis == 30
 
 
-def test_a_machine_of_no_more_vectors_is_the_exact_one():
+def test_an_estimator_of_no_more_vectors_is_the_exact_one():
     X, y, X_test, _ = digits()
     few, exact = SVC(max_basis=599, random_state=0).fit(X, y), SVC().fit(X, y)
     assert few.n_basis_ == exact.n_basis_
@@ -97,8 +97,8 @@ def test_what_decides_between_moved_and_learned_vectors(monkeypatch):
     assert (type(more.solver_), more.multi_class_) == (Refine, "crammer-singer")
 
 
-@pytest.mark.parametrize(("C", "price"), [(1.0, 4.0), (5.0, 10.0), (20.0, 20.0)])
-def test_the_price_of_coefficients_has_a_limit(monkeypatch, C, price):
+@pytest.mark.parametrize(("C", "largest"), [(1.0, 4.0), (5.0, 10.0), (20.0, 20.0)])
+def test_the_C_of_coefficients_has_a_limit(monkeypatch, C, largest):
     seen = []
 
     def note(problem, basis, pair_coefficients=size_search.pair_coefficients):
@@ -108,10 +108,10 @@ def test_the_price_of_coefficients_has_a_limit(monkeypatch, C, price):
     monkeypatch.setattr(size_search, "pair_coefficients", note)
     X, y, *_ = digits(200)
     SVC(C=C, max_basis=10, random_state=0).fit(X, y)
-    assert seen == [price]
+    assert seen == [largest]
 
 
-def test_an_interrupt_leaves_vectors_of_the_exact_machine(monkeypatch):
+def test_an_interrupt_leaves_vectors_of_the_exact_svm(monkeypatch):
     def press_ctrl_c(*args):
         raise KeyboardInterrupt
 
@@ -177,7 +177,7 @@ def test_rows_on_disk_and_blocks_have_the_same_bits(n_classes, dtype, max_iter, 
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_an_exact_machine_cut_short_by_max_iter_is_no_model_of_two_classes():
+def test_an_exact_svm_cut_short_by_max_iter_is_no_model_of_two_classes():
     """Few of its vectors are there after some steps, and it errs like chance: vectors are learned instead."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 3))

@@ -12,20 +12,20 @@ def three_classes(seed):
     return np.random.default_rng(seed).normal(size=(12, 2)), np.arange(12) % 3
 
 
-def fitted(machine, X, y, **options):
+def fitted(estimator, X, y, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        machine.set_params(random_state=0, n_jobs=1).fit(X, y, **options)
-    assert np.isfinite(machine.predict(X)).all()
-    assert np.isfinite(machine.objective_)
+        estimator.set_params(random_state=0, n_jobs=1).fit(X, y, **options)
+    assert np.isfinite(estimator.predict(X)).all()
+    assert np.isfinite(estimator.objective_)
 
 
 @pytest.mark.parametrize("C", [1e-165, 1e-164, 1e-163, 1e-160, 1e-155])
 @pytest.mark.parametrize("solver", [CPSP(5), LowRank(6, tol_relative=0.01), Refine(5, epochs=3)])
-def test_a_price_without_square(solver, C):
-    machines = [SVC(C=C, solver=solver), SVR(C=C, solver=solver)]
-    for machine in machines if isinstance(solver, LowRank) else [*machines, OrdinalSVC(C=C, solver=solver)]:
-        fitted(machine, *three_classes(0))
+def test_a_C_without_square(solver, C):
+    estimators = [SVC(C=C, solver=solver), SVR(C=C, solver=solver)]
+    for estimator in estimators if isinstance(solver, LowRank) else [*estimators, OrdinalSVC(C=C, solver=solver)]:
+        fitted(estimator, *three_classes(0))
 
 
 @pytest.mark.parametrize("solver", [CPSP(5), LowRank(6, tol_relative=0.01), Refine(5, epochs=3)])
@@ -34,7 +34,7 @@ def test_weights_without_square(solver):
 
 
 @pytest.mark.parametrize(("seed", "power", "share"), [(9, -159, 1 / 30), (0, -160, 1 / 10), (3, -158, 1.0)])
-def test_costs_as_small_as_the_price(seed, power, share):
+def test_costs_as_small_as_C(seed, power, share):
     """The slopes between which a line search looks for its root become 0, halved again and again."""
     C = 10.0**power
     costs = share * C * (1 - np.eye(3))
