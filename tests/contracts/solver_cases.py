@@ -43,15 +43,16 @@ OVER_ALL_ROWS = sorted(name for name, case in CASES.items() if not case.make().d
 WITH_PLAIN = sorted(name for name, case in CASES.items() if case.make().n_plain)
 REFUSED = {"refine": dict.fromkeys(OVER_ALL_ROWS, NO_SUM) | {"laplacian": NO_DERIVATIVE + " Laplacian"}}
 ONE_OUTPUT = (
-    "Exact solves problems of two classes, of pairs of classes, of one against the rest, regression and one class, "
-    "found "
+    "Exact solves problems of two classes, of pairs of classes, of one against the rest, of several labels, "
+    "regression and one class, found "
 )
 TWO_CLASSES = "solves two-class problems, found "
 REFUSED["lasvm"] = {name: TWO_CLASSES for name in sorted(CASES) if not name.startswith("binary")}
 REFUSED |= {name: REFUSED["lasvm"] | {"binary-costs": TWO_CLASSES} for name in ("cvm", "bvm")}
 NO_SMOOTH = "needs a task with a smoothed loss"
 WITHOUT_SMOOTH = sorted(name for name, case in CASES.items() if not case.make().is_smoothable)
-REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(("binary", "regression"))}
+SOLVED = ("binary", "regression", "multilabel")
+REFUSED["exact"] = {name: ONE_OUTPUT for name in sorted(CASES) if not name.startswith(SOLVED)}
 REFUSED["low-rank"] = dict.fromkeys(WITHOUT_SMOOTH, NO_SMOOTH)
 NO_BOX, NO_MERGE = "or one target with loss='epsilon_insensitive', found", "and needs kernel='rbf' for that; found"
 NO_COSTS = "trains each class against the rest, without costs; found a cost matrix"

@@ -85,7 +85,7 @@ def test_text_is_pursued_other_sparse_rows_are_learned():
         (Regression(0.1), Exact),
         (OneClass(0.5), Exact),
         (Multiclass(3), ExactCuts),
-        (Multilabel(3), ExactCuts),
+        (Multilabel(3), Exact),
         (Chain(3), ExactCuts),
         (ErrorRate(), ExactCuts),
     ],

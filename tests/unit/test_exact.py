@@ -444,7 +444,7 @@ def test_linear_separable_rows_find_the_widest_margin():
 def test_what_it_does_not_solve_is_refused_before_any_work():
     X, _ = classes(30)
     three = Problem(as_rows(X), Multiclass(3).encode(np.arange(30) % 3), Multiclass(3), RBF(0.5))
-    with pytest.raises(ValueError, match=r"one against the rest, regression and one class, found Multiclass"):
+    with pytest.raises(ValueError, match=r"of several labels, regression and one class, found Multiclass"):
         Exact().solve(three)
     with pytest.raises(ValueError, match=r"working_set_size must be an integer >= 1, found 2\.5"):
         Exact(2.5).solve(problem_of(*classes(30)))

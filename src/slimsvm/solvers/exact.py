@@ -469,7 +469,8 @@ def sweeps_suit(problem: Problem) -> bool:
 NEEDS = (
     Need(
         lambda problem: problem.task.has_dual or problem.task.has_columns or bool(problem.task.class_pairs()),
-        "Exact solves problems of two classes, of pairs of classes, of one against the rest, regression and one class, "
+        "Exact solves problems of two classes, of pairs of classes, of one against the rest, of several labels, "
+        "regression and one class, "
         "found {task}; solver='exact-cuts' solves it",
     ),
     Need(
@@ -482,7 +483,7 @@ NEEDS = (
 class Exact(Solver):
     """The exact kernel SVM, solved to LIBSVM's tolerance: two classes, several one-vs-one, regression, one class.
 
-    With several targets or quantiles, each is a problem that is solved separately.
+    With several labels, targets or quantiles, each is a problem that is solved separately.
 
     ``tol`` is the largest violation of the optimality conditions by a pair of rows, as in LIBSVM. The number of steps
     is not limited: a fit ends with a warning only if further steps (500 per row, at least a million) no longer raise
@@ -503,8 +504,6 @@ class Exact(Solver):
     >>> bool(clf.objective_ - clf.lower_bound_ <= 1e-3 * clf.objective_)
     True
     """
-
-    takes_label_sets = False
 
     follows_libsvm = True
 

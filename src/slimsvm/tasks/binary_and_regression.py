@@ -94,10 +94,15 @@ class Multilabel(SeveralLabels):
     """
 
     n_labels: int
+    has_columns = True
 
     def __post_init__(self):
         if self.n_labels < 1:
             raise ValueError(f"n_labels must be at least 1, found {self.n_labels}")
+
+    def columns(self, examples: Examples):
+        """Return each label as a task of its own."""
+        return columns_of([Binary()] * self.n_labels, examples)
 
     def core_loss(self, examples: Examples):
         """Return the loss with labels and weights, as the core has it."""

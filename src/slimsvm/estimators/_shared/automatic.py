@@ -66,9 +66,9 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     """The solver that ``solver="auto"`` stands for.
 
     Without ``max_basis`` it is the exact one: `Exact` where the loss has its dual (two classes, pairs of classes,
-    regression, one class); elsewhere exact cuts, or above 300,000 rows sampled ones, and sequences in explicit weights
-    by block-coordinate Frank-Wolfe. If the exact solver would take too long (`exact_evals`), `next_best` takes
-    its place, with a warning.
+    several labels, regression, one class); elsewhere exact cuts, or above 300,000 rows sampled ones, and sequences in
+    explicit weights by block-coordinate Frank-Wolfe. If the exact solver would take too long (`exact_evals`),
+    `next_best` takes its place, with a warning.
 
     With a number, that many vectors of the exact SVM are moved (`Compact`) for pairs of classes, and for two
     classes of up to 5,000 rows, where `reduces` says so. Else they are learned by descent where the kernel has a

@@ -209,6 +209,7 @@ class OneVsOneRun(Run):
             "status": str(fit.status),
             "n_basis": int(np.count_nonzero(fit.v)),
             "iterations": fit.n_iter,
+            "training_error": None,
         }
 
     def loss_at_zero(self, k: int) -> float:
