@@ -1,6 +1,7 @@
 """NuSVC and NuSVR: scikit-learn's estimators and checks, weights, the C and ε found, files, limits, refusals."""
 
 import pickle
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -140,6 +141,17 @@ def test_other_kernels(parameters):
     theirs = TheirNuSVC(nu=0.803, tol=1e-6, **parameters).fit(X, Y2)
     ours = NuSVC(nu=0.803, tol=1e-6, **parameters).fit(X, Y2)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
+
+
+def test_each_pair_has_the_C_of_its_two_classes():
+    """Pairs that are solved side by side are those that are solved alone."""
+    together = NuSVC(nu=0.3, gamma=0.1, tol=1e-6, decision_function_shape="ovo").fit(X3, Y3)
+    for k, pair in enumerate(combinations(range(3), 2)):
+        rows = np.isin(Y3, pair)
+        alone = NuSVC(nu=0.3, gamma=0.1, tol=1e-6).fit(X3[rows], Y3[rows])
+        assert together.C_[k] == pytest.approx(alone.C_, rel=1e-4)
+        scores = together.decision_function(X3[rows])[:, k]
+        np.testing.assert_allclose(scores, -alone.decision_function(X3[rows]), atol=1e-4 * np.abs(scores).max())
 
 
 def test_the_middle_of_what_a_class_without_free_vectors_allows():
@@ -406,6 +418,14 @@ def test_a_margin_that_no_tolerance_tells_from_0_is_said():
         clf = NuSVC(nu=0.1).fit(X, y)
     assert clf.score(X, y) > 0.9
     assert TheirNuSVC(nu=0.1).fit(X, y).score(X, y) < 0.5
+
+
+def test_a_tube_far_below_tol_is_said():
+    X = np.random.default_rng(0).normal(size=(1500, 2))
+    with pytest.warns(ConvergenceWarning, match=r"the tube of nu=0.5 is so narrow, epsilon=.*: lower tol"):
+        reg = NuSVR(nu=0.5).fit(X, np.sin(X.sum(axis=1)))
+    assert 0 < reg.epsilon_ < 1e-4
+    assert share(reg) == pytest.approx(0.5 * 1500, rel=1e-9)
 
 
 @pytest.mark.parametrize("nu", [0.9, 1.0])

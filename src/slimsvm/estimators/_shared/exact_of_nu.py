@@ -32,14 +32,15 @@ from sklearn.exceptions import ConvergenceWarning
 from slimsvm.estimators._shared.input_checks import is_chosen
 from slimsvm.kernels import KernelRows
 from slimsvm.parts.dual_ascent.dual import LAST, Dual, DualState, Tolerance, level
-from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun
+from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairFit
+from slimsvm.parts.dual_ascent.pair_sets import PairRows, PairSets, SharedKernelRun
 from slimsvm.parts.problem import RANDOM_ACCESS, Kept, Problem, check_needs
 from slimsvm.parts.run import GAP_WORTH_SAYING, Fit, Status
 from slimsvm.parts.solver import Callback
 from slimsvm.rows import as_rows
 from slimsvm.solvers import Exact
 from slimsvm.solvers.exact import SEED, ExactRun
-from slimsvm.tasks import OneVsOne, Regression
+from slimsvm.tasks import Examples, OneVsOne, Regression
 
 Array = np.ndarray
 
@@ -77,21 +78,24 @@ class NuRun(ExactRun):
     """The run of two classes or of a regression; in the end it is that of the exact SVM with the C or ε found."""
 
     doing = "exact SVM of nu"
+    has_said_of_gap = True  # `ExactOfNu` does
 
     def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None, nu: float):
         self.nu = nu
         super().__init__(problem, working_set_size, state)
-        if not problem.task.has_targets:
-            self.tol = self.tolerance()
+        self.tol = self.tolerance()
         self.level()
 
     def tolerance(self) -> Tolerance:
-        """Return LIBSVM's tolerance, lowered where kernel values are small.
+        """Return LIBSVM's tolerance, of two classes lowered where kernel values are small.
 
-        Few rows go on while the gap is wide, as in the exact SVM; many only while D, which is half of the objective or
-        more at the optimum, is below 0.
+        Few rows go on while the gap is wide, as in the exact SVM, of a regression only if that takes little time: ε may
+        be far below tol. Many go on only while D, which is half of the objective or more at the optimum, is below 0.
         """
         own, problem = self.tol, self.problem
+        if problem.task.has_targets:
+            few = replace(own, settings=replace(own.settings, more_steps=0))
+            return few if problem.is_small else replace(own, gap=1.0)
         tol = problem.tol * min(1.0, size_of(self.kernel_rows))
         if not problem.is_small:
             return replace(own, tol=tol, gap=1.0)
@@ -154,7 +158,6 @@ class NuRun(ExactRun):
         """Return the model and the problem that it solves."""
         if self.g_of_all:
             self.level()
-        self.has_said_of_gap = not self.problem.task.has_targets or self.dual.epsilon <= 0  # `ExactOfNu` says it
         self.become_usual()
         return replace(super().finish(status, history), solved=self.problem)
 
@@ -175,6 +178,120 @@ class NuPairsRun(OneVsOneRun):
         classes: Any = self.problem.task
         task = OneVsOne(classes.n_classes, factors=factors)
         return replace(super().finish(status, history), solved=replace(self.problem, task=task))
+
+
+class NuPairSets(PairSets):
+    """The problems of ν of some pairs, side by side; once solved they are those of the exact SVM, each with its C.
+
+    Parameters
+    ----------
+    nu : float
+    problem, pairs, K, kept
+        See `PairSets`.
+
+    Attributes
+    ----------
+    margin : float64 ndarray of shape (n_pairs,)
+        ρ of each pair.
+    """
+
+    def __init__(self, nu: float, problem: Problem, pairs: list[PairRows], K: Array, kept: Kept):
+        self.margin = np.zeros(len(pairs))
+        super().__init__(problem, pairs, [None] * len(pairs), K, kept)
+        self.mass = nu * self.sums(self.dual.hi - self.dual.lo)
+        sizes = [size_of_values(K[pair.places, pair.places]) for pair in pairs]
+        self.tol = [
+            replace(tol, tol=problem.tol * min(1.0, size), least_steps=tol.settings.at_once // n)
+            for tol, size, n in zip(self.tol, sizes, self.sizes.tolist(), strict=True)
+        ]
+        for k in range(len(pairs)):
+            self.begin(k)
+
+    def dual_of(self, weighted: Examples) -> Dual:
+        """Return the dual of all pairs, with Σ |v| kept."""
+        dual = super().dual_of(weighted)
+        return replace(dual, target=np.zeros(len(dual.target)), balanced=2)
+
+    def of_pair(self, k: int) -> Dual:
+        """Return the dual of pair k."""
+        found = super().of_pair(k)
+        return replace(found, mass=float(self.mass[k])) if self.dual.balanced == 2 else found
+
+    def begin(self, k: int) -> None:
+        """Start pair k with the rows at their bounds that are least like their own class."""
+        part, dual, K = self.part(k), self.of_pair(k), self.values(k)
+        above = dual.hi > 0
+        likeness = K @ np.where(above, 1.0, -float(above.sum()) / max(1.0, float((~above).sum())))
+        self.v[part] = v = dual.outermost(-likeness)
+        self.g[part] = -(K @ v)
+
+    def middles(self, is_own: Array) -> Array:
+        """Return each pair's mean g of the free rows of one side, or the middle of what its other rows allow."""
+        v, g, lo, hi, starts = self.v, self.g, self.dual.lo, self.dual.hi, self.starts[:-1]
+        rises, falls = is_own & (v < hi), is_own & (v > lo)
+        free = rises & falls
+        n_free, total = self.sums(free.astype(np.float64)), self.sums(np.where(free, g, 0.0))
+        highest = np.maximum.reduceat(np.where(rises, g, -np.inf), starts)
+        lowest = np.minimum.reduceat(np.where(falls, g, np.inf), starts)
+        highest, lowest = (np.where(np.isfinite(a), a, b) for a, b in ((highest, lowest), (lowest, highest)))
+        return np.where(n_free > 0, total / np.maximum(n_free, 1.0), 0.5 * (highest + lowest))
+
+    def update_bounds(self) -> None:
+        """Compute ρ, intercept, objective and D of every pair."""
+        if self.dual.balanced < 2:
+            super().update_bounds()
+            return
+        v, g, dual = self.v, self.g, self.dual
+        first, second = self.middles(dual.hi > 0), self.middles(dual.hi <= 0)
+        self.margin, self.intercept = 0.5 * (second - first), 0.5 * (first + second)
+        margin, off = np.repeat(self.margin, self.sizes), g - np.repeat(self.intercept, self.sizes)
+        losses = dual.hi * np.maximum(off + margin, 0.0) - dual.lo * np.maximum(margin - off, 0.0)
+        self.objective = self.sums(losses - 0.5 * v * g)
+        self.lower_bound = np.minimum(self.sums(0.5 * v * g + margin * np.abs(v)), self.objective)
+
+    def solve(self, workspace: Array) -> list[Status]:
+        """Take steps until no pair needs more, or a limit is reached; return each pair's status."""
+        found = super().solve(workspace)
+        self.become_usual()
+        return found
+
+    def become_usual(self) -> None:
+        """Become the problems of the exact SVM with the C of each pair, at its dual point."""
+        self.update_bounds()
+        self.margin = np.maximum(self.margin, 1.0 / LARGEST_C)
+        by_row = np.repeat(1.0 / self.margin, self.sizes)
+        self.C, self.middle = self.C / self.margin, self.intercept / self.margin
+        weighted = replace(self.examples, weights=self.examples.weights * by_row)
+        self.dual = super().dual_of(weighted)
+        self.v, self.g = self.v * by_row, self.dual.target + self.g * by_row
+        self.update_bounds()
+
+    def is_found(self, k: int) -> bool:
+        """Return whether pair k has a C, and no gap worth saying."""
+        gap = self.objective[k] - self.lower_bound[k]
+        return bool(self.C[k] < LARGEST_C and self.lower_bound[k] > 0 and gap <= GAP_WORTH_SAYING * self.objective[k])
+
+
+class NuSharedRun(NuPairsRun, SharedKernelRun):
+    """The run of several classes of few rows: pairs side by side; those that find no C so are solved for alone."""
+
+    def __init__(self, problem: Problem, solver: ExactOfNu):
+        super().__init__(problem, solver, None)
+        self.nu = solver.nu
+
+    def sets_of(self, pairs: list[PairRows], states: list[Any], K: Array) -> NuPairSets:
+        """Return the problems of some pairs."""
+        return NuPairSets(self.nu, self.problem, pairs, K, self.kept)
+
+    def fit_of(self, sets: PairSets, k: int, status: Status) -> PairFit:
+        """Return the fit of the next pair, which is number k of the sets."""
+        assert isinstance(sets, NuPairSets)
+        if status is not Status.CONVERGED or sets.is_found(k):
+            return super().fit_of(sets, k, status)
+        fit = self.fit_pair(len(self.fits))
+        sets.lower_bound[k] = 0.0
+        self.sure += max(0.0, fit.lower_bound)
+        return fit
 
 
 class ExactOfNu(Exact):
@@ -204,9 +321,15 @@ class ExactOfNu(Exact):
         problem = replace(problem, kept=fit.kept if problem.kept is None else problem.kept)
         if problem.task.has_targets:
             found: Any = fit.solved.task
-            return fit if found.epsilon > 0 else self._without_tube(problem, callbacks)
+            if not found.epsilon > 0:
+                return self._without_tube(problem, callbacks)
+            warn_of_gap(
+                fit, problem, f"the tube of nu={self.nu!r} is so narrow, epsilon={found.epsilon:.3g}, that", "lower tol"
+            )
+            return fit
         if fit.history[-1]["lower_bound"] > 0 and fit.solved.C < LARGEST_C:
-            warn_of_gap(fit, problem, self.nu)
+            what = f"nu={self.nu!r} is so small for classes that overlap that C is {fit.solved.C:.3g}, and"
+            warn_of_gap(fit, problem, what, "raise nu, or lower tol")
             return fit
         overlapping = replace(problem, C=LARGE_C * problem.C / (problem.tol * size_of(problem.bind())))
         fit = Exact(self.working_set_size).solve(overlapping, callbacks=callbacks)
@@ -250,25 +373,29 @@ class ExactOfNu(Exact):
             return NuRun(problem, self.working_set_size, state, self.nu)
         check_feasible(self.nu, problem)
         if problem.task.class_pairs():
-            return NuPairsRun(problem, self, state)
+            is_shared = problem.is_small and state is None and self.working_set_size is None
+            return NuSharedRun(problem, self) if is_shared else NuPairsRun(problem, self, state)
         return NuRun(problem, self.working_set_size, state, self.nu)
 
 
 def size_of(kernel_rows: KernelRows) -> float:
     """Return the mean K_ii, which margins are measured in."""
-    size = float(kernel_rows.diag().mean())
+    return size_of_values(kernel_rows.diag())
+
+
+def size_of_values(diagonal: Array) -> float:
+    """Return the mean of K_ii; 1 if it is 0."""
+    size = float(diagonal.mean())
     return size if size > 0 else 1.0
 
 
-def warn_of_gap(fit: Fit, problem: Problem, nu: float) -> None:
-    """Say that tol is coarse for the C found."""
-    assert fit.solved is not None
+def warn_of_gap(fit: Fit, problem: Problem, what: str, advice: str) -> None:
+    """Say that tol is coarse for what was found."""
     assert fit.lower_bound is not None
     gap = (fit.objective - fit.lower_bound) / abs(fit.objective)
     if fit.status is Status.GAP and gap > GAP_WORTH_SAYING and not problem.to_compare:
         warnings.warn(
-            f"nu={nu!r} is so small for classes that overlap that C is {fit.solved.C:.3g}, and tol={problem.tol:g} "
-            f"leaves a gap of {100 * gap:.0f} % of the objective: raise nu, or lower tol",
+            f"{what} tol={problem.tol:g} leaves a gap of {100 * gap:.0f} % of the objective: {advice}",
             ConvergenceWarning,
             stacklevel=5,
         )

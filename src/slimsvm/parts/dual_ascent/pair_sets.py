@@ -99,7 +99,7 @@ class PairSets:
         factors = np.array([pair.factor for pair in pairs])
         self.C = problem.C * factors
         weighted = replace(self.examples, weights=self.examples.weights * np.repeat(factors, self.sizes))
-        self.dual = Dual.of(problem, TWO_CLASSES, weighted)
+        self.dual = self.dual_of(weighted)
         is_fixed, of_tol = problem.to_compare, problem.settings_of(ToleranceSettings)
         self.tol = [Tolerance(problem.tol, is_fixed=is_fixed, settings=of_tol) for _ in pairs]
         self.interior: dict[int, InteriorSwitch] = {}  # for pairs that take many steps
@@ -114,6 +114,10 @@ class PairSets:
             if state is not None:
                 self.go_on(k, state)
         self.update_bounds()
+
+    def dual_of(self, weighted: Examples) -> Dual:
+        """Return the dual of all pairs, whose examples have the weights times each pair's factor."""
+        return Dual.of(self.problem, TWO_CLASSES, weighted)
 
     def part(self, k: int) -> slice:
         """Return the slice of pair k."""
@@ -376,16 +380,24 @@ class SharedKernelRun(OneVsOneRun):
             PairRows(pair, rows, self.of_class[pair[0]][rows], rows if self.is_shared else np.arange(len(rows)), factor)
             for rows, pair, factor in zip(some, self.pairs[first:last], factors, strict=True)
         ]
-        sets = PairSets(self.problem, pairs, self.states[first:last], K, self.kept)
+        sets = self.sets_of(pairs, self.states[first:last], K)
         found = sets.solve(self.workspace)
         for k, status in enumerate(found):
-            fit = sets.fit(k, status)
+            fit = self.fit_of(sets, k, status)
             self.fits.append(fit)
             self.states[first + k] = fit.state
         if not self.problem.to_compare:
             self.sure += self.sure_of(sets, some)
         if Status.INTERRUPTED in found:
             raise KeyboardInterrupt
+
+    def sets_of(self, pairs: list[PairRows], states: list[Any], K: Array) -> PairSets:
+        """Return the problems of some pairs."""
+        return PairSets(self.problem, pairs, states, K, self.kept)
+
+    def fit_of(self, sets: PairSets, k: int, status: Status) -> PairFit:
+        """Return the fit of the next pair, which is number k of the sets."""
+        return sets.fit(k, status)
 
     def values_of(self, rows: Array) -> Array:
         """Return kernel values among all rows, or among a pair's."""
