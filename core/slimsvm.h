@@ -927,6 +927,7 @@ struct slimsvm_descent {
     int64_t intercept;      // SLIMSVM_NO_INTERCEPT ...
     double shift;           // what kernels of inner products add to these
     double C1;              // factor of the mean loss
+    double thinned;         // rows whose gradient is less than so many times the mean count by chance
     const void* ratio;      // real (d) scale of rows over scale of points
     const void* noise;      // real (d)? width of the noise that dense rows get at each step
     void* flat;             // real (n_flat)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "gradients/losses.h"
+#include "gradients/thinning.h"
 
 namespace slimsvm::SLIMSVM_ISA {
 
@@ -97,7 +98,7 @@ struct BatchGradient {
                 tile_scores(parameters, parameters.intercept, n, tile);
                 if (given_scores)
                     copy_scores(n, tile, given_scores + (start - batch.first) * m);
-                else if ((n = losses(start, n, share, tile, sums)) > 0) {
+                else if ((n = taking_part(batch, start, losses(start, n, share, tile, sums), tile)) > 0) {
                     close_ranks(parameters, n, share, tile, sparse != nullptr);
                     if (descent.learns_scales) add_scales(parameters, parameters.intercept, n, tile, sums.scale);
                     add_gradient(parameters, sparse, is_first, n, tile, sums);
@@ -125,6 +126,12 @@ struct BatchGradient {
         sums.stats[0] += totals.loss;
         sums.stats[1] += totals.wrong;
         return n;
+    }
+
+    // Of n rows with a loss the number of those whose gradients count in this step.
+    int64_t taking_part(const Batch& batch, int64_t start, int64_t n, const Tile<T>& tile) const {
+        if (!loss.rows || descent.thinned <= 0.0) return n;
+        return thin_out(descent.thinned, n, parameters.m, uint64_t(start) + uint64_t(batch.step) * NOISE_ROWS, tile);
     }
 
     // Adds the tiles lo, ..., hi - 1 of the norm: of norm_rows basis vectors each, modulo k.

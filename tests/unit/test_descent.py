@@ -15,7 +15,7 @@ from slimsvm.parts.descent.basis_descent import Descent, Expansion
 from slimsvm.parts.descent.batch_gradient import BETAS, GradientSettings, Rates
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
-from slimsvm.tasks import Binary, Multiclass, Regression
+from slimsvm.tasks import Binary, Multiclass, Regression, task_of_classes
 from tasks_for_tests import COST
 
 KERNELS = {
@@ -135,6 +135,25 @@ def test_gradient_of_sparse_rows(kernel, task):
     d, k, m = learner.shape
     expected[d * k + k * m :] = 0
     np.testing.assert_allclose(gradient_of(learner), expected, atol=2e-8 * max(1, np.abs(expected).max()))
+
+
+def test_rows_of_small_slopes_take_part_by_chance():
+    """Their mean gradient is that of all rows, and rows of equal slopes all take part."""
+    logistic = task_of_classes("logistic", 2, has_labels=False)
+
+    def pair(weighted):
+        settings = [(GradientSettings(thinned=share),) for share in (0.0, 1.0)]
+        return [descent_of(problem_of(logistic, RBF(0.3), weighted=weighted, settings=own)[0]) for own in settings]
+
+    exact, thinned = pair(weighted=True)
+    expected, found = gradient_of(exact), np.array([gradient_of(thinned) for _ in range(400)])
+    size = np.abs(expected).max()
+    assert found.std(axis=0).max() > 0.01 * size
+    np.testing.assert_allclose(found.mean(axis=0), expected, atol=0.02 * size)
+    exact, thinned = pair(weighted=False)
+    for learner in (exact, thinned):
+        learner.parameters.flat[learner.parameters.basis.size :] = 0.0
+    np.testing.assert_array_equal(gradient_of(thinned), gradient_of(exact))
 
 
 def test_the_pull_draws_the_scales_to_their_mean():

@@ -16,6 +16,7 @@ import naive
 from slimsvm import CPSP, SVC, SVR, Compact, Exact, ExactCuts, LowRank, Refine, load, load_predictor, tasks
 from slimsvm.kernels import RBF
 from slimsvm.parts.descent.basis_descent import StepSettings
+from slimsvm.parts.descent.batch_gradient import GradientSettings
 from slimsvm.parts.problem import Problem
 from slimsvm.rows import as_rows
 
@@ -400,9 +401,9 @@ def test_compiled_gradients_are_those_that_python_makes():
         (tasks.SmoothBinary("squared_hinge"), OwnBinary("squared_hinge"), codes > 0),
         (tasks.Softmax(3), OwnSoftmax(3), codes),
     ):
-        models = []
+        models, settings = [], (StepSettings(most_push=1e9), GradientSettings(thinned=0.0))
         for task in (known, own):
-            given = {"precision": "float64", "random_state": 0, "settings": (StepSettings(most_push=1e9),)}
+            given = {"precision": "float64", "random_state": 0, "settings": settings}
             problem = Problem(as_rows(X), task.encode(labels, weights), task, RBF(1.0), **given)
             models.append(Refine(6, epochs=6, batch_size=300, rate=0.01, finish=False).solve(problem).model)
         np.testing.assert_allclose(models[0].coef, models[1].coef, rtol=1e-6, atol=1e-9)

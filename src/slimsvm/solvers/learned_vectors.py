@@ -54,9 +54,9 @@ class Refine(Solver):
         up to ``max_basis``. A warm start continues from the last fit's model in the same way.
     epochs : int or "auto", default="auto"
         Passes (sweeps) over the rows. "auto": the number that makes 6,000 steps (times (max_basis/100)^0.75 above 100
-        vectors), but at least 10 and at most 1,000. If examples have several rows, it is at most 80, and at most the
-        number that makes 1,000 steps. The estimator's ``max_iter`` and ``max_seconds`` reduce the number; the rate
-        still falls to its end.
+        vectors, and times 1.6 for losses with two derivatives), but at least 10 and at most 1,000. If examples have
+        several rows, it is at most 80, and at most the number that makes 1,000 steps. The estimator's ``max_iter`` and
+        ``max_seconds`` reduce the number; the rate still falls to its end.
     batch_size : int or "auto", default="auto"
         Examples per step. "auto": the number that has 512 rows, or a 300th of the examples if that is more, because
         noisy labels need it.

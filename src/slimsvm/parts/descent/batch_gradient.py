@@ -111,6 +111,9 @@ class GradientSettings:
     tile_rows: int = 128
     # Basis vectors that the norm's gradient is estimated from at each step, or a multiple of so many.
     norm_rows: int = 32
+    # Rows of smooth losses whose gradient in the scores is less than so many times the mean of their tile take part by
+    # chance, in proportion to it; 0: all take part.
+    thinned: float = 1.0
     # Multiply-adds of a step from which it is shared out to threads, and parameters in a thread's block.
     shared_work: float = 1e6
     block_parameters: int = 8192
@@ -270,6 +273,7 @@ class BatchGradient:
             intercept=INTERCEPTS[problem.intercept],
             shift=folding.shift,
             C1=problem.C1 * loss_unit,
+            thinned=self.settings.thinned if problem.task.is_smooth else 0.0,
             ratio=(row_scale / self.unit).astype(dtype),
             noise=None if noise is None else (noise * abs(row_scale) * np.sqrt(12)).astype(dtype),
             flat=parameters.flat,

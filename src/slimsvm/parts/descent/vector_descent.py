@@ -51,6 +51,8 @@ class SweepSettings:
     # epochs="auto": so many steps for up to 100 vectors, growing with this power of their number beyond.
     steps: int = 6000
     steps_power: float = 0.75
+    # … times this for losses with two derivatives, which ask every row for more of its score (smooth_losses.md).
+    smooth_steps: float = 1.6
     # … the sweeps that make them lie between these.
     fewest_epochs: int = 10
     most_epochs: int = 1000
@@ -142,6 +144,7 @@ class VectorDescent(Run):
         n_epochs = learning.epochs
         if n_epochs == "auto":
             steps = own.steps * max(1.0, k / 100) ** own.steps_power
+            steps *= own.smooth_steps if problem.task.is_smooth else 1.0
             if problem.examples.offsets is not None:
                 steps = min(steps, max(own.long_steps, own.long_epochs * self.n_batches))
             n_epochs = int(np.clip(-(-steps // self.n_batches), own.fewest_epochs, own.most_epochs))
