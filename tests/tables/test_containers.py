@@ -2,6 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -130,6 +131,85 @@ def test_what_pandas_alone_has():
     assert (ids.kind, ids.values.tolist()) == ("categories", [str(10**17), str(10**17 + 1)])
 
 
+DAYS = [dt.date(2020, 1, 1), None, dt.date(2020, 3, 1)]
+LENGTHS = [dt.timedelta(hours=1), None, dt.timedelta(days=2)]
+PRICES = [Decimal("1.25"), None, Decimal("-3")]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        (pa.array(["p", None, "q"]).dictionary_encode(), "categories", ["p", None, "q"]),
+        (pa.array([3, None, 1]).dictionary_encode(), "categories", ["3", None, "1"]),
+        (pa.array(["p", None, "q"], pa.large_string()), "texts", ["p", None, "q"]),
+        (pa.array(["p", None, "q"], pa.string_view()), "texts", ["p", None, "q"]),
+        (pa.array([True, None, False]), "texts", ["True", None, "False"]),
+        (pa.array(DAYS, pa.date32()), "times", ["2020-01-01", "NaT", "2020-03-01"]),
+        (pa.array(DAYS, pa.date64()), "times", ["2020-01-01", "NaT", "2020-03-01"]),
+        (pa.array(LENGTHS), "numbers", [3600.0, np.nan, 172800.0]),
+        (pa.array(PRICES), "numbers", [1.25, np.nan, -3.0]),
+        (pa.nulls(3), "numbers", [np.nan] * 3),
+        (pa.array([1.0, None, 2.0], pa.float16()), "numbers", [1.0, np.nan, 2.0]),
+        (pd.array([1, None, 2], "UInt8"), "numbers", [1.0, np.nan, 2.0]),
+        (pd.array([True, None, False], "boolean"), "texts", ["True", None, "False"]),
+        (pd.array(["p", None, "q"], "string"), "texts", ["p", None, "q"]),
+        (pd.array(DAYS, "date32[pyarrow]"), "times", ["2020-01-01", "NaT", "2020-03-01"]),
+        (pd.Categorical(["p", None, "q"], ["r", "q", "p"], ordered=True), "categories", ["p", None, "q"]),
+        (pd.Categorical([0.5, None, 2.0]), "categories", ["0.5", None, "2"]),
+        (pd.arrays.SparseArray([0.0, np.nan, 2.0], fill_value=0.0), "numbers", [0.0, np.nan, 2.0]),
+        (pd.PeriodIndex(["2020-01", None, "2020-03"], freq="M"), "times", ["2020-01-01", "NaT", "2020-03-01"]),
+        (pd.to_timedelta(LENGTHS), "numbers", [3600.0, np.nan, 172800.0]),
+    ],
+)
+def test_types_of_columns_in_frames(values, kind, expected):
+    frame = pa.table({"x": values}) if isinstance(values, pa.Array) else pd.DataFrame({"x": values})
+    check_column(table_of(frame).columns[0], kind, expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "kind", "expected"),
+    [
+        (["p", None, "q"], lambda pl: pl.Enum(["r", "q", "p"]), "categories", ["p", None, "q"]),
+        (["p", None, "q"], lambda pl: pl.Categorical, "categories", ["p", None, "q"]),
+        (LENGTHS, lambda pl: pl.Duration, "numbers", [3600.0, np.nan, 172800.0]),
+        (PRICES, lambda pl: pl.Decimal(10, 2), "numbers", [1.25, np.nan, -3.0]),
+        (DAYS, lambda pl: pl.Date, "times", ["2020-01-01", "NaT", "2020-03-01"]),
+        ([2**70, None, 1], lambda pl: pl.Int128, "numbers", [2.0**70, np.nan, 1.0]),
+        ([None] * 3, lambda pl: pl.Null, "numbers", [np.nan] * 3),
+    ],
+)
+def test_types_of_columns_in_polars(values, dtype, kind, expected):
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"x": pl.Series(values, dtype=dtype(pl))})
+    check_column(table_of(frame).columns[0], kind, expected)
+
+
+def check_column(column, kind, expected):
+    assert (column.name, column.kind) == ("x", kind)
+    if kind == "times":
+        assert column.values.astype("M8[D]").astype(str).tolist() == expected
+    elif kind == "numbers":
+        np.testing.assert_array_equal(column.values, expected)
+    else:
+        assert column.values.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([0, "b"], ["0", "b"]),
+        (["index", ""], ["index", ""]),
+        ([("u", "v"), ("u", "w")], ["('u', 'v')", "('u', 'w')"]),
+        (pd.MultiIndex.from_tuples([("u", "v"), ("u", "w")]), ["('u', 'v')", "('u', 'w')"]),
+        ([None, "b"], ["nan", "b"]),
+    ],
+)
+def test_names_of_columns_are_texts(names, expected):
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=[7, 7])
+    frame.columns = names
+    assert table_of(frame).names == expected
+
+
 def test_columns_that_are_not_needed_are_not_looked_at():
     data = {"a": [1.0, 2.0], "vector": [[1], [2]], "infinite": [np.inf, 1.0]}
     assert table_of(data, needed=["a"]).names == ["a"]
@@ -154,6 +234,9 @@ def test_times_are_in_utc():
         (lambda: {"a": [1.0, np.inf]}, ValueError, "column 'a' has an infinite value in row 1"),
         (lambda: {"a": [[1], [2]]}, TypeError, "column 'a' has a value of type list"),
         (lambda: {"a": [b"x"]}, TypeError, "column 'a' has a value of type bytes"),
+        (lambda: {"a": [UUID(int=1)]}, TypeError, "column 'a' has a value of type UUID"),
+        (lambda: pa.table({"a": [{"b": 1}]}), TypeError, "column 'a' has a value of type dict"),
+        (lambda: pd.DataFrame({"a": [(1, 2)]}), TypeError, "column 'a' has a value of type tuple"),
         (lambda: {"a": np.zeros((2, 2))}, ValueError, "column 'a' must have one value for each row"),
         (lambda: [{"a": 1}, {"a": 2}], TypeError, "a list of dicts, one for each row"),
         (lambda: {"a": 5, "b": [1]}, TypeError, "column 'a' is of type int"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ END, DEGREE = 3.0, 3
 QUARTILE = 0.6744897501960817
 KNOTS = np.array([-END] * (DEGREE + 1) + [-QUARTILE, 0.0, QUARTILE] + [END] * (DEGREE + 1))
 N_SPLINES = len(KNOTS) - DEGREE - 1
+# Numbers whose splines are computed together.
+NUMBERS_AT_ONCE = 10_000
 
 
 def normal_deviates(column: Array, weights: Array | None, most: int) -> tuple[Array, Array]:
@@ -33,22 +36,30 @@ def normal_deviates(column: Array, weights: Array | None, most: int) -> tuple[Ar
 
 
 def spline_values(numbers: Array) -> tuple[Array, Array]:
-    """The DEGREE + 1 splines that are not 0 at each number (n, 4), and the place of the first of them (n,).
+    """The DEGREE + 1 splines that are not 0 at each number (..., 4), and the place of the first of them (...).
 
     de Boor: A Practical Guide to Splines, 1978, the recurrence over degrees.
     """
     x = np.clip(np.asarray(numbers, np.float64), -END, END)
     at = np.clip(np.searchsorted(KNOTS, x, side="right") - 1, DEGREE, N_SPLINES - 1)
-    values = [np.ones(len(x))]
+    values = [np.ones(x.shape)]
     for degree in range(1, DEGREE + 1):
-        carried, raised = np.zeros(len(x)), []
+        carried, raised = np.zeros(x.shape), []
         for r in range(degree):
             above, below = KNOTS[at + r + 1], KNOTS[at + r + 1 - degree]
             part = values[r] / (above - below)
             raised.append(carried + (above - x) * part)
             carried = (x - below) * part
         values = [*raised, carried]
-    return np.column_stack(values), at - DEGREE
+    return np.stack(values, axis=-1), at - DEGREE
+
+
+def splines_of_columns(X: Array) -> Iterator[tuple[Array, Array]]:
+    """The `spline_values` of each column, computed for several at once where these are short."""
+    at_once = max(1, NUMBERS_AT_ONCE // max(1, len(X)))
+    for lo in range(0, X.shape[1], at_once):
+        values, first = spline_values(X[:, lo : lo + at_once].T)
+        yield from zip(values, first, strict=True)
 
 
 def every_spline(numbers: Array) -> Array:
@@ -80,8 +91,7 @@ class AdditiveModel:
         n_flags = int(np.count_nonzero(self.are_flags))
         flags = np.asarray(X[:, self.are_flags], np.float64)
         scores: Array = self.intercept + np.einsum("ij,jk->ik", flags, self.weights[:n_flags])
-        for place, column in enumerate(X[:, ~self.are_flags].T):
-            values, first = spline_values(column)
+        for place, (values, first) in enumerate(splines_of_columns(X[:, ~self.are_flags])):
             rows = (n_flags + N_SPLINES * place + first)[:, None] + np.arange(DEGREE + 1)
             scores += np.einsum("ij,ijk->ik", values, self.weights[rows])
         return scores

@@ -275,7 +275,7 @@ def check_classes(y: Any) -> None:
     if y.dtype.kind == "O" and y.ndim == 1 and len(y) and not isinstance(y[0], str | bytes):
         raise ValueError(
             f"Unknown label type: y is an array of objects, found {y[0]!r} of type {type(y[0]).__name__}; accepted are "
-            "strings, or an array of numbers or truth values: y.astype(int), or y.astype(bool)"
+            "strings, or an array of numbers or truth values: y.astype(str), y.astype(int), or y.astype(bool)"
         )
     check_classification_targets(y)
 

@@ -452,7 +452,7 @@ def importances_of(machines: list[Machine], encoding: TableEncoding, rows: Rows)
     means = np.average(rows.features, axis=0, weights=rows.weights)
     own = mean_of(machines, rows.goal, X, rows.n_jobs)
     moves = np.zeros(len(encoding.encoders))
-    for column in np.unique(encoding.columns):
-        moved = np.where(encoding.columns == column, means, X).astype(np.float32)
+    for column in np.unique(rows.columns):
+        moved = np.where(rows.columns == column, means, X).astype(np.float32)
         moves[column] = np.sqrt(np.mean((mean_of(machines, rows.goal, moved, rows.n_jobs) - own) ** 2))
     return moves / moves.sum() if moves.any() else moves
