@@ -49,3 +49,13 @@ def test_letters_with_the_one_before():
     labels = ocr_letters.with_letter_before(np.array([2, 0, 1, 1]), np.array([3, 1]))
     assert labels.tolist() == [2, 26 * 3 + 0, 26 * 1 + 1, 1]
     assert (labels % ocr_letters.N_LETTERS).tolist() == [2, 0, 1, 1]
+
+
+def test_smoothed_letters_keep_their_ink_near_where_it_was():
+    rows = np.zeros((2, 128), dtype=np.float32)
+    rows[0, 8 * 7 + 3] = 1.0
+    first, second = ocr_letters.smoothed(rows).reshape(2, *ocr_letters.IMAGE)
+    assert np.isclose(first.sum(), 1.0)
+    assert not second.any()
+    assert first[7, 3] > first[7, 2] > first[6, 2] > first[6, 1] > 0
+    assert np.isclose(first[7, 2], first[6, 3])
