@@ -175,7 +175,7 @@ def test_what_has_not_libsvms_form_has_no_dual_coefficients():
         assert not hasattr(labels, name)
     small = SVC(max_basis=5, random_state=0).fit(X, y)
     for name in ("support_", "support_vectors_", "dual_coef_", "n_support_"):
-        with pytest.raises(AttributeError, match="exists where the basis vectors are training rows"):
+        with pytest.raises(AttributeError, match="exists only if the basis vectors are training rows"):
             getattr(small, name)
     assert not hasattr(SVC(), "n_support_")
 

@@ -299,7 +299,7 @@ def test_the_command_never_writes_over_the_model(tmp_path, capsys):
     content = shutil.copy(MODELS / "svc-exact.slim", model).read_bytes()
     assert main(["export", str(model), "--to", "json"]) == 1
     assert main(["export", str(model), "--to", "c", "--output", str(tmp_path / "." / "model.json")]) == 1
-    assert capsys.readouterr().err.count("model.json: is a file that is read") == 2
+    assert capsys.readouterr().err.count("model.json: would overwrite an input of this command") == 2
     assert model.read_bytes() == content
 
 

@@ -90,7 +90,7 @@ def test_scores_in_float32_that_were_asked_for_are_refused(form, tmp_path):
     """Squares of 10²⁰ are beyond float32: every kernel value would be 0."""
     pytest.importorskip("onnx")
     model = SVC().fit(1e20 * PLAIN, TWO)
-    with pytest.raises(ValueError, match=r"float32 cannot hold what the scores of this model come of: .* by [12] of"):
+    with pytest.raises(ValueError, match=r"float32 is too coarse for this model: .* by [12] of"):
         slimsvm.export(model, tmp_path / "m.h", to=form, dtype="float32")
     assert not (tmp_path / "m.h").exists()
     slimsvm.export(model, tmp_path / "m.h", to=form)

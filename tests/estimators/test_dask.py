@@ -291,11 +291,11 @@ def test_what_cannot_be_done_is_said_before_any_work(client, data):
     X, y = data
     lazy = dask_array(X, 3)
     for options, message in (
-        ({}, "max_basis a number"),
-        ({"max_basis": "auto"}, "max_basis a number"),
+        ({}, "a number as max_basis"),
+        ({"max_basis": "auto"}, "a number as max_basis"),
         ({"solver": "bsgd", "max_basis": 5}, "found solver='bsgd'"),
-        ({"max_basis": 5, "loss": "f1"}, "none of rows on a cluster"),
-        ({"max_basis": 5, "loss": "logistic"}, "none of rows on a cluster"),
+        ({"max_basis": 5, "loss": "f1"}, "training on a cluster has the losses"),
+        ({"max_basis": 5, "loss": "logistic"}, "training on a cluster has the losses"),
     ):
         with pytest.raises(ValueError, match=message):
             SVC(**options).fit(lazy, y)

@@ -327,7 +327,7 @@ def test_limits_end_the_search():
 def test_a_small_nu_on_noisy_labels_is_met():
     """C is 2,000: LIBSVM's tolerance is 2 in units of the margin there, and the gap is said."""
     X, y = make_classification(3000, 10, flip_y=0.3, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="nu=0.1 is so small for classes that overlap that C is"):
+    with pytest.warns(ConvergenceWarning, match="nu=0.1 is small for classes that overlap: C is"):
         clf = NuSVC(nu=0.1).fit(X, y)
     assert clf.C_ > 1000
     assert share(clf) == pytest.approx(0.1 * 3000, rel=1e-9)
@@ -337,7 +337,7 @@ def test_a_small_nu_on_noisy_labels_is_met():
 
 def test_classes_that_overlap_have_a_least_nu():
     X, y = make_classification(200, 3, n_informative=2, n_redundant=0, flip_y=0.3, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="nu=0.05 is less than classes that overlap allow"):
+    with pytest.warns(ConvergenceWarning, match="nu=0.05 is too small for classes that overlap"):
         clf = NuSVC(nu=0.05, kernel="linear").fit(X, y)
     assert clf.score(X, y) > 0.6
 
@@ -345,7 +345,7 @@ def test_classes_that_overlap_have_a_least_nu():
 def test_a_nu_that_no_C_reaches_is_said_where_the_share_never_falls():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 1)), rng.integers(0, 3, 60)
-    with pytest.warns(ConvergenceWarning, match="nu=0.05 is less than classes that overlap allow") as said:
+    with pytest.warns(ConvergenceWarning, match="nu=0.05 is too small for classes that overlap") as said:
         clf = NuSVC(nu=0.05, kernel="linear").fit(X, y)
     assert len(said) == len(clf.C_) == 3
 
@@ -414,7 +414,7 @@ def test_a_kernel_of_equal_values_predicts_one_number(kernel):
 def test_a_margin_that_no_tolerance_tells_from_0_is_said():
     """scikit-learn's ρ is below 0 here, and it takes each class for the other."""
     X, y = make_moons(2500, noise=0.3, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="nu=0.1 is less than classes that overlap allow"):
+    with pytest.warns(ConvergenceWarning, match="nu=0.1 is too small for classes that overlap"):
         clf = NuSVC(nu=0.1).fit(X, y)
     assert clf.score(X, y) > 0.9
     assert TheirNuSVC(nu=0.1).fit(X, y).score(X, y) < 0.5

@@ -392,9 +392,8 @@ def test_labels_that_mean_nothing_to_the_model_give_no_error_rate(capsys, tmp_pa
     assert main(["predict", str(files / "board.slim"), str(tmp_path / "zeros.txt"), "--json"]) == 0
     out, err = capsys.readouterr()
     assert "error_rate" not in json.loads(out)
-    assert (
-        err == f"slimsvm: {tmp_path / 'zeros.txt'}: none of its labels is a class of the model, so no error is told\n"
-    )
+    said = "none of its labels is a class of the model, so no error is computed"
+    assert err == f"slimsvm: {tmp_path / 'zeros.txt'}: {said}\n"
 
 
 @pytest.mark.parametrize("name", ["board.npz", "board.csv", "unlabelled.csv"])
@@ -408,7 +407,7 @@ def test_several_labels_or_targets_of_a_row_are_columns(capsys, tmp_path, files,
     assert main(["predict", path, at]) == 0
     out, err = capsys.readouterr()
     assert [line.split("\t") for line in out.splitlines()] == several.predict(X).astype(str).tolist()
-    assert ("one label for each row, the model has 2, so no error is told" in err) == name.startswith("board")
+    assert ("one label for each row, the model has 2, so no error is computed" in err) == name.startswith("board")
     assert main(["predict", path, at, "--probabilities", "--quiet"]) == 0
     first, *lines = capsys.readouterr().out.splitlines()
     assert first == "label 0\tlabel 1\t0\t1"

@@ -104,11 +104,11 @@ def test_what_is_missing_is_named(rows, tmp_path, capsys):
     write_parquet(tmp_path / "a.parquet", X, kind=y)
     (tmp_path / "b.txt").write_text("1 1:1\n")
     for arguments, message in (
-        ([tmp_path / "a.parquet"], "which column holds the labels? --label NAME says it"),
+        ([tmp_path / "a.parquet"], "which column holds the labels? Give it by --label NAME"),
         ([tmp_path / "a.parquet", "--label", "sort"], "sort"),
-        ([tmp_path / "c*.parquet"], "no file has a name like that"),
+        ([tmp_path / "c*.parquet"], "no file matches this pattern"),
         ([tmp_path / "*"], "some files are Parquet"),
-        ([tmp_path / "a.parquet", "--label", "kind", "--task", "ranking"], "is read in blocks of rows"),
+        ([tmp_path / "a.parquet", "--label", "kind", "--task", "ranking"], "queries are read from one text file"),
     ):
         source, *others = arguments
         code, _, err = run(capsys, "train", source, tmp_path / "model.slim", *others, *FEW)
@@ -145,7 +145,7 @@ def test_a_fit_that_was_killed_goes_on(rows, tmp_path, capsys, monkeypatch):
     assert not models[1].exists()
     code, _, err = run(capsys, *command)
     assert code == 0
-    assert "run.slim: the fit goes on from there" in err
+    assert "run.slim: the fit continues from this checkpoint" in err
     assert not saved.exists()
     one, other = (slimsvm.load(model) for model in models)
     assert other.basis_coef_.tobytes() == one.basis_coef_.tobytes()

@@ -70,7 +70,7 @@ def fail(capsys, argv, code=1):
         (
             "a.csv",
             "x,y\n1,2\ntwo,3\n",  # a text makes it a table
-            "a.csv: has 2 rows, of which none can be held out: give --test FILE",
+            "a.csv: has 2 rows, too few to hold some out: give --test FILE",
         ),
         ("a.csv", "x,y\n1,2\n3\n", "a.csv, line 3: found 1 fields, the header has 2"),
         ("a.txt.gz", b"\x1f\x8b\x08 and so on", "a.txt.gz: the gzip data are damaged or cut short: "),
@@ -116,7 +116,7 @@ def test_what_comes_through_a_pipe(capsys, here):
     expected = capsys.readouterr().out
     assert through_a_pipe("predict good.slim pipe --quiet", 0).out == expected
     assert through_a_pipe("train pipe m.slim --quiet --task classification", 0).out.startswith("data")
-    said = "pipe: is a pipe, which is read only once: say by --task what is trained"
+    said = "pipe: is a pipe, which can be read only once: give --task"
     assert through_a_pipe("train pipe m.slim --quiet", 1).err == f"slimsvm: error: {said}\n"
     rows = (here / "good.slim").read_bytes()
     assert "pipe is a pipe: a model file is read where it lies" in through_a_pipe("info pipe", 1).err

@@ -63,7 +63,7 @@ def test_no_output_is_an_input(capsys, here, command):
     assert main(command.split()) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert "is a file that is read" in err or "is to be written twice" in err
+    assert "would overwrite an input" in err or "are the same output file" in err
     assert err.count("\n") == 1
     assert contents(here) == before
 
@@ -85,7 +85,7 @@ def test_files_of_folders_and_of_sets(capsys, here, monkeypatch):
         "demo --web folder/mnist.npz",
     ):
         assert main(command.split()) == 1
-        assert "is a file that is read" in capsys.readouterr().err
+        assert "would overwrite an input" in capsys.readouterr().err
         assert contents(here) == before
 
 

@@ -74,7 +74,7 @@ def test_info_tells_columns_and_importances(capsys, model):
 
 def test_numbers_are_predicted_and_a_useless_model_is_said(capsys, data, tmp_path):
     code, out, err = run(capsys, "train", data, tmp_path / "m.slim", "--task", "table", "--label", "fare", "--json")
-    assert (code, "no better than one prediction" in err) == (0, not json.loads(out)["test"]["is_better"])
+    assert (code, "no better than one constant prediction" in err) == (0, not json.loads(out)["test"]["is_better"])
     code, _, err = run(capsys, "predict", tmp_path / "m.slim", data, "--probabilities")
     assert (code, "predicts numbers" in err) == (1, True)
 
@@ -109,7 +109,7 @@ def predict_json(capsys, folder, names, rows):
 @pytest.mark.parametrize(
     ("names", "rows", "message"),
     [
-        ("x,y", [(1, "a"), (2, "b")], "has 2 rows, of which none can be held out: give --test FILE"),
+        ("x,y", [(1, "a"), (2, "b")], "has 2 rows, too few to hold some out: give --test FILE"),
         ("y", [("a",), ("b",)] * 9, "has no column besides the label 'y'"),
         ("x,y", [(k, "none known" if k == 33 else k) for k in range(60)], "row 35: the label 'y' is 'none known'"),
     ],

@@ -127,7 +127,7 @@ def test_is_tagged_as_for_two_classes(loss):
         ({"solver": "cpsp"}, "loss='ramp' is solved by solver='exact'.*found solver='cpsp'"),
         ({"max_basis": 10}, "found solver='auto', max_basis=10"),
         ({"gamma": "learn"}, "gamma='learn'"),
-        ({"cost_matrix": [[0, 1], [2, 0]]}, "costs that are alike, found a cost_matrix"),
+        ({"cost_matrix": [[0, 1], [2, 0]]}, "counts all errors alike, found a cost_matrix"),
         ({"kernel": "precomputed"}, "needs a kernel of rows, found 'precomputed'"),
     ],
     ids=repr,

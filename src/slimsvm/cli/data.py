@@ -205,7 +205,7 @@ def read_blocks(source: str, args: argparse.Namespace, trained: Trained | None, 
     """
     files = files_of(source)
     if not files:
-        raise CommandError(f"{source}: no file has a name like that")
+        raise CommandError(f"{source}: no file matches this pattern")
     is_parquet = [os.path.isdir(file) or file.endswith(".parquet") for file in files]
     n_features = None if trained is None else trained.n_features
     with warnings.catch_warnings():
@@ -247,7 +247,7 @@ def _parquet(
     usual = (name for name in (known, *LABEL_NAMES) if name in names and name not in (wanted or ()))
     label: str | None = args.target or next(usual, None)
     if label is None and labels_needed:
-        raise CommandError(f"{source}: which column holds the labels? --label NAME says it; there are {names}")
+        raise CommandError(f"{source}: which column holds the labels? Give it by --label NAME, one of {names}")
     if label not in names and not labels_needed:
         label = None
     if wanted is not None:
@@ -299,7 +299,7 @@ def usual_task(source: str) -> str:
     """Return the default task: ranking of rows that name their queries, otherwise classification."""
     is_text = not is_set(source) and os.path.exists(source) and not is_read_in_blocks(source)
     if is_text and is_pipe(source):
-        raise CommandError(f"{source}: is a pipe, which is read only once: say by --task what is trained")
+        raise CommandError(f"{source}: is a pipe, which can be read only once: give --task")
     is_ranking = is_text and has_queries(source)
     return "ranking" if is_ranking else "classification"
 
@@ -336,7 +336,7 @@ def read_form(
         return part
     if is_read_in_blocks(source):
         if form != ROWS:
-            raise CommandError(f"{source}: is read in blocks of rows, found {form} to read; give one file of text")
+            raise CommandError(f"{source}: {form} are read from one text file, not from several files or Parquet")
         return read_blocks(source, args, trained, labels_needed)
     if form == SEQUENCES and os.path.exists(source):
         columns, y, lengths = read_columns(source, labels=labels_needed or not args.unlabelled)

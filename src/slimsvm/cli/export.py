@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the model's vectors)",
     )  # fmt: skip
     parser.add_argument(
-        "--alpha", type=float, metavar="A", help="c, onnx: add sets of classes, or intervals, which contain what is "
-        "right with a probability of at least 1 - A; for models of train --calibration-size",
+        "--alpha", type=float, metavar="A", help="c, onnx: add sets of classes, or intervals, which contain the "
+        "truth with a probability of at least 1 - A; for models of train --calibration-size",
     )  # fmt: skip
     add_reading_options(parser)
 

@@ -147,7 +147,7 @@ def checkpointed(estimator: Any, path: str | None, quiet: bool) -> Iterator[None
             found, expected = type(earlier).__name__, type(estimator).__name__
             raise CommandError(f"{path}: is a checkpoint of {found}, this fit is one of {expected}")
         if not quiet:
-            say(f"{path}: the fit goes on from there")
+            say(f"{path}: the fit continues from this checkpoint")
         estimator.set_params(warm_start=True)
         estimator._state = getattr(earlier, "_state", None)
     estimator.set_callbacks(Checkpoint(path))
@@ -181,10 +181,10 @@ def check_outputs(outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
         for source, file in read:
             if _is_same(path, file):
                 known = "" if path == source else f" ({source})"
-                raise CommandError(f"{path}: is a file that is read{known}, which would be lost: name another to write")
+                raise CommandError(f"{path}: would overwrite an input of this command{known}: name another output file")
         for other in written[:k]:
             if _place(path) == _place(other) or _is_same(path, other):
-                raise CommandError(f"{path}: is to be written twice, also as {other}: name another file")
+                raise CommandError(f"{path} and {other} are the same output file: name another")
 
 
 def check_model_path(path: str) -> None:

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--alpha",
         type=float,
         metavar="A",
-        help="add a set of classes (1 for each class in it), or the two ends of an interval, which contains what is "
+        help="add a set of classes (1 for each class in it), or the two ends of an interval, which contains the truth "
         "right with a probability of at least 1 - A; for models of train --calibration-size, and, without this "
         "guarantee, of tables",
     )
@@ -164,7 +164,7 @@ def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
     if part.y is None:
         return {}
     if predicted.ndim > 1 and part.y.shape != predicted.shape:
-        say(f"{part.name}: it has one label for each row, the model has {predicted.shape[1]}, so no error is told")
+        say(f"{part.name}: it has one label for each row, the model has {predicted.shape[1]}, so no error is computed")
         return {}
     if isinstance(estimator, RankSVM):
         if "groups" not in part.extra:
@@ -176,13 +176,13 @@ def measure(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]
             return {}
     if hasattr(estimator, "classes_"):
         if not np.isin(as_classes(part.y, estimator.classes_), estimator.classes_).any():
-            say(f"{part.name}: none of its labels is a class of the model, so no error is told")
+            say(f"{part.name}: none of its labels is a class of the model, so no error is computed")
             return {}
     elif isinstance(estimator, OneClassSVM) and not np.isin(part.y, (-1, 1)).all():
-        say(f"{part.name}: its labels are not 1 (inside) and -1 (outside), so no error is told")
+        say(f"{part.name}: its labels are not 1 (inside) and -1 (outside), so no error is computed")
         return {}
     elif part.y.dtype.kind not in "biuf":
-        say(f"{part.name}: its labels are no numbers, so no error is told")
+        say(f"{part.name}: its labels are not numbers, so no error is computed")
         return {}
     return quality(estimator, part, predicted)
 

@@ -104,7 +104,7 @@ def train_table(args: argparse.Namespace) -> int:
     estimator: Any = cls(**options, verbose=not (args.quiet or args.json))
     if args.test is None:
         if len(y) < (args.cv or EVERY):
-            raise CommandError(f"{args.data}: has {len(y)} rows, of which none can be held out: give --test FILE")
+            raise CommandError(f"{args.data}: has {len(y)} rows, too few to hold some out: give --test FILE")
         found = []
         for train, held in folds_of(y, args.cv or EVERY)[: args.cv or 1]:
             tried = estimator.fit(rows_of(columns, train), y[train])
@@ -130,7 +130,7 @@ def train_table(args: argparse.Namespace) -> int:
         print(f"label {label!r}: {kind}\n{estimator.report_}\n{described(test)}")
         print(f"model {args.model}, {size(report['model_bytes'])}")
     if not args.quiet and not test["is_better"]:
-        say("the model is no better than one prediction for all rows: do the columns say anything of the label?")
+        say("the model is no better than one constant prediction: does any column say something about the label?")
     return 0
 
 

@@ -109,8 +109,8 @@ def _add_task_options(group: Any) -> None:
     group.add_argument(
         "--loss",
         help="classification: hinge, logistic, squared_hinge, or for two classes f1, roc_auc, prbep, precision_at_k, "
-        "recall_at_k; regression: epsilon_insensitive or squared; ranking: swaps or average_precision; sequence: "
-        "hamming or zero-one (default: the first of each)",
+        "recall_at_k, ramp; regression: epsilon_insensitive, squared, huber, poisson, quantile (the median); ranking: "
+        "swaps or average_precision; sequence: hamming or zero-one (default: the first of each)",
     )
     group.add_argument(
         "--probabilities",

@@ -99,12 +99,12 @@ class DaskEstimator:
         named = isinstance(solver, str) and (solver in ("refine", "low-rank") or (solver == "auto" and is_number))
         if not named and not isinstance(solver, Refine | LowRank):
             raise ValueError(
-                f"rows on a cluster are trained on with max_basis a number and solver='auto', 'refine' or 'low-rank', "
+                f"training on a cluster needs solver='auto' with a number as max_basis, 'refine' or 'low-rank', "
                 f"found solver={solver!r}, max_basis={local.max_basis!r}"
             )
         if getattr(local, "loss", "hinge") not in ("hinge", "epsilon_insensitive"):
             raise ValueError(
-                f"loss={local.loss!r} is none of rows on a cluster, which have 'hinge' and 'epsilon_insensitive': use "
+                f"training on a cluster has the losses 'hinge' and 'epsilon_insensitive', found {local.loss!r}: use "
                 f"slimsvm.{type(local).__name__}, with all rows in memory"
             )
         if local.calibration_size is not None:

@@ -150,7 +150,7 @@ class Writer:
     @staticmethod
     def _number(column: Place) -> int:
         if column.texts is not None:
-            raise ValueError("a C header has numbers for steps that take numbers, found a column of texts")
+            raise ValueError("a step that takes numbers was given a column of texts, which a C header does not convert")
         return column.at
 
     def _scaled(self, step: Scaled, columns: list[Place]) -> list[Place]:
@@ -206,7 +206,7 @@ class Writer:
     def _code(self, column: Place, text: str | None) -> str:
         """The number that stands for a text of a column."""
         if column.texts is None:
-            raise ValueError(f"a C header has one kind of values in a column, found numbers and the text {text!r}")
+            raise ValueError(f"a column of a C header holds numbers or texts, found numbers and the text {text!r}")
         return f"{self.texts[column.texts].index(text)}.0"
 
     def _gap(self, column: Place, missing: Any) -> str:
@@ -231,7 +231,7 @@ class Writer:
             found = np.array([*(places.get(text, len(levels)) for text in texts), len(levels)])
         else:
             if any(isinstance(level, int) and int(float(level)) != level for level in levels):
-                raise ValueError("a C header has levels that are numbers in float64, found a whole number beyond 2^53")
+                raise ValueError("a C header holds numeric levels in float64, found a whole number beyond 2^53")
             known = np.array([0.0 if level is None else float(level) for level in levels])
             # A missing level is found by itself alone; where its number would be there is one that equals nothing else.
             if None in levels:
@@ -261,8 +261,8 @@ class Writer:
             if step.refuses:  # they count nothing, as NAME_encode says that it refuses
                 numbers[-1] = 0.0
             if np.isnan(numbers).any():
-                raise ValueError("a C header has a number for each level, found one whose number is missing (NaN): "
-                                 "give encoded_missing_value")  # fmt: skip
+                raise ValueError("a C header needs a number for each level, found NaN for one: give "
+                                 "encoded_missing_value")  # fmt: skip
             width, start = numbers.shape[1], self._room(numbers.shape[1])
             name = self._constant("numbers", numbers[self._level(step, j, column)], "float64")
             self.lines.append(f"for (f = 0; f < {width}; ++f) a[{start} + f] = {name}[k][f];")

@@ -189,7 +189,7 @@ def check_scores_in_float32(model: PlainModel, scores: Callable[[Array], Array])
     """An error where these scores in float32, which somebody asked for, say nothing of the model's own."""
     if WRONG_SHARE < (lost := share_of_error(model, scores)) < np.inf:
         raise ValueError(
-            f"float32 cannot hold what the scores of this model come of: they are off by {lost:.1g} of the largest. "
+            f"float32 is too coarse for this model: its scores are off by {lost:.1g} of the largest. "
             "Take float64, or scale the features before training"
         )
 

@@ -294,8 +294,8 @@ class GridSearchSVC(GridSearch):
         ``memory_limit``.
     param_grid : dict, list of dict or None, default=None
         Values to try for each parameter: ``C``, ``gamma`` or any other. Each of several dicts is a grid of its own.
-        None: C of 0.1, 1, … 1000, and gamma of 1/16, 1/4, 1, 4 and 16 times ``"scale"`` of all rows but
-        those far from all others.
+        None: C of 0.1, 1, … 1000, and gamma of 1/16, 1/4, 1, 4 and 16 times ``"scale"``, computed without outlying
+        rows.
     scoring : str, callable, list, tuple, dict or None, default=None
         As in `GridSearchCV`; None is the estimator's own ``score``. Scorers are called from several threads.
     n_jobs : int or None, default=None
@@ -322,11 +322,11 @@ class GridSearchSVC(GridSearch):
         The keys of `GridSearchCV`: ``params``, ``param_C``, ``split0_test_score``, ``mean_test_score``,
         ``rank_test_score``, ``mean_fit_time``, ...
     best_estimator_ : SVC
-        Fitted on all rows. Those that ``calibration_size`` of ``estimator`` holds out of that fit are in no fold: sets
-        keep their guarantee. Where the grid names ``calibration_size`` or ``random_state``, and rows held out were in
-        folds, ``guarantee_`` is "none".
+        Fitted on all rows. If ``estimator`` has ``calibration_size``, the rows that it holds out of this fit are in no
+        fold either, so that its guarantee holds. If the grid varies ``calibration_size`` or ``random_state``, and rows
+        held out were in folds, ``guarantee_`` is "none".
     best_score_, best_params_, best_index_
-        Those of the candidate with the highest mean score; the first of equal ones.
+        Of the candidate with the highest mean score, the first among equals.
     scorer_, n_splits_, refit_time_, multimetric_
         As in `GridSearchCV`.
     classes_, n_features_in_, feature_names_in_

@@ -19,13 +19,13 @@ class NuSVC(SVC):
 
     At most the share ν of the rows (by weight) lies within the margin or on its wrong side, and at least that share are
     support vectors. The model is that of `SVC` with the C at which the dual variables add up to this share; ``C_`` is
-    that C. For several classes each pair has a C of its own. ``tol`` counts as in LIBSVM, in units of 1 / ``C_``; where
-    classes overlap so much that no C within its reach has this share, a warning says which share the model has.
+    that C. For several classes each pair has a C of its own. ``tol`` is in units of 1 / ``C_``, as in LIBSVM. If
+    classes overlap so much that no C gives this share, a warning says which share the model has.
 
     Parameters
     ----------
     nu : float, default=0.5
-        In (0, 1], and for any two classes at most twice the share that the rarer one has of the weight of both.
+        In (0, 1]. For any two classes, at most twice the rarer class's share of their rows (by weight).
     kernel, degree
     gamma : {"scale", "auto"}, float or array of shape (n_features,), default="scale"
         "scale": 1 / (n_features · X.var()); a row of weight 2 counts twice. "auto": 1 / n_features. An array: one gamma

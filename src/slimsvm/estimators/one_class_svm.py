@@ -43,8 +43,9 @@ class OneClassSVM(PredictsPValues, OutlierMixin, KernelEstimator):
         In (0, 1]. At most this share of the rows is outside, and at least this share are support vectors.
     shrinking, cache_size, verbose, max_iter, random_state
     solver : {"exact", "bsca", "bsgd"} or Exact, BSCA, BSGD, default="exact"
-        The budgeted solvers have at most ``max_basis`` vectors, which need not be rows (no ``support_``). Their ``tol``
-        is that of the solver object, and ``max_iter`` counts trials of the box constraint at which ν is reached.
+        The budgeted solvers, "bsca" and "bsgd", keep at most ``max_basis`` vectors, which need not be rows (so there is
+        no ``support_``). The solver object has their tolerance, and ``max_iter`` limits the number of box constraints
+        that are tried until ν is reached.
     max_seconds, precision, memory_limit, n_jobs, warm_start, calibration_size
 
     Attributes
@@ -174,12 +175,12 @@ class OneClassSVM(PredictsPValues, OutlierMixin, KernelEstimator):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Process one more chunk of rows: the first is fitted, every later one is processed once by the solver's steps.
 
-        The problem is that of all rows seen so far. ``offset_`` is the ν-quantile of the scores of the last thousand
-        rows, the only ones that are kept, or of the chunk's rows if there are more. So in a stream whose rows
-        do not change, about a share ν is outside. ``objective_`` is that of all rows, estimated from these. There is
-        no finish. For several passes over a chunk give it several times in a row; no row counts twice. The first chunk
-        determines ``gamma="scale"``, and should have more than a handful of rows: `BSCA` learns badly from a stream
-        that begins with few. A stream continues after ``save`` and `slimsvm.load` as if it had not stopped.
+        The objective is over all rows seen so far. Only the last thousand rows are kept, or the chunk if it has more:
+        ``offset_`` is the ν-quantile of their scores, and ``objective_`` is estimated from them. So if the distribution
+        of the rows does not change, about a share ν is outside. Coefficients are not optimised again at the end. For
+        several passes over a chunk, give it several times in a row; no row counts twice. The first chunk determines
+        ``gamma="scale"``, and should have more than a handful of rows: `BSCA` learns badly from a stream that begins
+        with few. A stream continues after ``save`` and `slimsvm.load` as if it had not stopped.
 
         Parameters
         ----------

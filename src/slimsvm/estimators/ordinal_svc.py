@@ -36,10 +36,10 @@ class OrdinalSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     classes : array-like or None, default=None
         The classes from the lowest to the highest; None sorts those found.
     C
-        The error is how many classes off predictions are.
+        The error of "validate" is how many classes a prediction is off, on average.
     kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state
     solver
-        "refine", "cpsp" and all kinds of cuts can train it. The thresholds take the place of an intercept.
+        "refine", "cpsp", and exact and sampled cuts can train it. The thresholds take the place of an intercept.
     max_basis : int or None, default=None
         Largest number of learned vectors, for solvers that have such a limit.
     max_seconds, precision, memory_limit, n_jobs, warm_start, probability, calibration_size

@@ -52,7 +52,8 @@ class SequenceSVM(KernelEstimator):
         The features of this many rows before and after a row are appended to its features (zeros beyond the ends).
     tol, verbose, max_iter, random_state
     solver
-        All kinds of cuts, "cpsp" and "refine" can train chains; ``max_basis`` alone means "refine".
+        Exact and sampled cuts, "bcfw", "cpsp" and "refine" can train chains. "auto" is "refine" with a number as
+        ``max_basis``, and "exact-cuts" without.
     max_basis : int or None, default=None
         Largest number of learned vectors, for solvers that have such a limit.
     intercept, max_seconds, precision, memory_limit, n_jobs, warm_start
@@ -105,9 +106,9 @@ class SequenceSVM(KernelEstimator):
         ----------
         X : list of array-likes or sparse matrices (length, n_features); or one of shape (n_rows, n_features)
             The sequences; or all of them one after another, with ``lengths``. A sequence may be a list of dictionaries
-            of features, as sklearn-crfsuite takes them: numbers count as they are, a text is a feature of its own
-            (``{"word": "the"}`` is ``{"word=the": 1}``), so is each text of a list, and dictionaries nest.
-            ``feature_names_in_`` has the names; others are left out in prediction.
+            of features, as sklearn-crfsuite takes them. A number is the value of its feature. A text, or each text of a
+            list, becomes a feature of its own: ``{"word": "the"}`` is ``{"word=the": 1}``. Dictionaries may be nested.
+            ``feature_names_in_`` has the names of all features in training; prediction ignores others.
         y : list of sequences of labels; or array-like of shape (n_rows,)
             In the form of X.
         lengths : array-like of shape (n_sequences,) or None, default=None
@@ -175,7 +176,7 @@ class SequenceSVM(KernelEstimator):
         return np.split(scores, offsets[1:-1]) if lengths is None else scores
 
     def predict(self, X, lengths=None):
-        """Best labelling of every sequence; ties to the lowest labels, from the first row on.
+        """Best labelling of every sequence; ties go to the lowest label in the first row, then in the next.
 
         Parameters
         ----------
@@ -203,8 +204,8 @@ class SequenceSVM(KernelEstimator):
         Returns
         -------
         list of (labels, scores), one for each sequence
-            ``labels``: ndarray (m, length), best first, so that the first is that of `predict`; m is n, or the number
-            of all labellings where there are fewer. ``scores``: float64 ndarray (m,), of emissions and transitions.
+            ``labels``: ndarray (m, length), best first; the first is that of `predict`. m is n, or less if there are
+            fewer labellings. ``scores``: float64 ndarray (m,), sums of emission and transition scores.
 
         Raises
         ------

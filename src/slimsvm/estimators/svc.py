@@ -323,7 +323,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         """The hinge loss, because `Ramp` solves a sequence of hinge problems without some of the rows."""
         self._check_two_classes(k)
         if self.cost_matrix is not None:
-            raise ValueError("loss='ramp' is for costs that are alike, found a cost_matrix")
+            raise ValueError("loss='ramp' counts all errors alike, found a cost_matrix")
         return tasks.Binary()
 
     def _check_two_classes(self, k: int) -> None:
@@ -349,12 +349,13 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     @available_if(has_partial_fit)
     @unchanged_by_failure
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Process one more chunk of rows, once, with steps of the budgeted or online solver; there is no finish.
+        """Process one more chunk of rows, once, with steps of the budgeted or online solver.
 
         `LASVM` (two classes) keeps the rows of S with their dual variables; ``lower_bound_`` holds for all rows seen.
-        `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows seen so far. Its steps fall to C, so a C above 1 needs
+        `BSGD` minimises ½‖w‖² + C Σ ω ℓ over all rows seen so far. Its step size falls to C, so a C above 1 needs
         many passes. `BSCA` does not change the dual variables of rows from earlier chunks. For several passes over a
-        chunk give it several times in a row; its dual variables then continue, as in `LASVM`.
+        chunk give it several times in a row; its dual variables then continue, as in `LASVM`. Coefficients are not
+        optimised again at the end.
         The first chunk determines ``gamma="scale"``. More than two classes are trained each against the rest. After
         ``fit`` with `BSCA` or `BSGD`, chunks continue from its model, of whose rows only the number is known. A stream
         continues after ``save`` and `slimsvm.load` as if it had not stopped.

@@ -27,7 +27,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
     ----------
     kernel, degree, gamma, coef0, tol
     C
-        The error is the mean absolute error.
+        The error of "validate" is the mean absolute error.
     epsilon : float, default=0.1
         Half-width of the tube in which residuals have no loss, in the units of y. With ``loss="huber"``, the residual
         beyond which the loss is linear. Other losses ignore it.
@@ -38,9 +38,9 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         alpha = 1/C. "huber": ½ r² up to abs(r) = ε, and ε abs(r) − ½ ε² beyond. "quantile": max(q r, (q − 1) r).
         "poisson": exp(f) − y f for counts y ≥ 0, whose prediction is exp(f).
 
-        All have learned vectors with a number as ``max_basis``. Without one "epsilon_insensitive" and "quantile" have
-        the exact solver, of several targets one after another; others have, up to 3,000 rows, the model over all rows
-        by Newton's method (of more rows 1,000 that are drawn are vectors, with a warning).
+        With a number as ``max_basis``, all of them learn vectors. Without one, "epsilon_insensitive" and "quantile" use
+        the exact solver, which trains several targets one after another. The others use Newton's method with all rows
+        as vectors, up to 3,000 rows; with more rows, 1,000 random ones are the vectors, and a warning says so.
     quantile : float or list of float, default=0.5
         q of "quantile", between 0 and 1. A list, in rising order, trains several quantiles of one target over one
         basis: `predict` has a column for each, sorted in every row, so that they do not cross.
@@ -101,7 +101,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features), or objects for a kernel function
             As in `SVC.fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets. The losses of several targets of a row are added up, over one basis.
+            Targets. Several targets share one basis, and the losses of a row are added up.
         sample_weight
         """
         X, y = self._check_X(X, reset=True, y=y)
@@ -143,14 +143,15 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         if np.ndim(self.quantile) == 0:
             return tasks.Quantile(self.quantile, n_targets)
         if n_targets > 1:
-            raise ValueError(f"several quantiles are those of one target, found {n_targets} targets: give one quantile")
+            raise ValueError(f"a list of quantiles is for one target, found {n_targets} targets: give one quantile")
         return tasks.Quantiles(tuple(self.quantile))
 
     @available_if(has_partial_fit)
     @unchanged_by_failure
     def partial_fit(self, X, y, sample_weight=None):
-        """Process one more chunk of rows, once, as `SVC.partial_fit` does. The intercept is measured from the mean of
-        the first chunk's y.
+        """Process one more chunk of rows, once, as `SVC.partial_fit` does.
+
+        The intercept is measured from the mean of the first chunk's y.
 
         Parameters
         ----------
@@ -179,7 +180,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         return self._decision().predicted(scores)
 
     def score(self, X, y, sample_weight=None):
-        """R², as scikit-learn has it; of several quantiles the mean share of the pinball loss that they explain.
+        """R² as in scikit-learn; for several quantiles the mean of their D² pinball scores.
 
         Parameters
         ----------

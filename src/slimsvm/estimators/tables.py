@@ -1,4 +1,4 @@
-"""One call for a table: columns of any kind in, a mean of kernel machines out."""
+"""One call for a table: columns of any kind in, a mean of kernel models out."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ feature_names_in_ : ndarray of shape (n_columns,)
 
 
 class TableEstimator(BaseEstimator):
-    """Base of both: a table to features, a search, a mean of machines."""
+    """Base of both estimators: encodes a table, searches for models, averages them."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -103,7 +103,7 @@ class TableEstimator(BaseEstimator):
         return tags
 
     def _search(self: Any, X: Any, y: Array, sample_weight: Any, goal_of: Any) -> None:
-        """Find the machines for y, whose goal ``goal_of`` tells of y and weights of the rows with positive weight."""
+        """Search for models of y; ``goal_of`` makes the goal from y and weights of the rows with positive weight."""
         seconds = check_limit("time_limit", self.time_limit, integer=False)
         max_basis = check_at_least("max_basis", self.max_basis, 1)
         rng = check_random_state(self.random_state)
@@ -238,7 +238,7 @@ class TableEstimator(BaseEstimator):
         return Explanation(values, bases, data, names, outputs, errors)
 
     def _mean(self: Any, X: Any) -> Array:
-        """The mean of the machines' predictions for new rows."""
+        """The mean of the models' predictions for new rows."""
         return self._mean_of_encoded(self.encoding_.features(self._checked_table(X)))
 
     def _mean_of_encoded(self: Any, rows: Array) -> Array:
@@ -280,7 +280,7 @@ def log_odds_or_logs(probabilities: Array) -> Array:
 
 
 def report_of(table: Table, told: list[str], found: Found, machines: list[Any], goal: Goal) -> str:
-    """What a fit did, in words."""
+    """A text that says what a fit did."""
     lines = [f"{table.n_rows:,} rows, {len(table.columns)} columns", *(f"  {line}" for line in told)]
     if found.losses is None:
         lines.append("no model was tried: " + ("there was no time" if found.was_cut else "there are too few rows"))
@@ -416,24 +416,25 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         return found[:, 0] if len(self.classes_) == 2 else found
 
     def _explained(self, rows: Array) -> Array:
-        """What `explain` explains of encoded rows: `decision_function`."""
+        """The numbers of encoded rows that `explain` explains: `decision_function`."""
         return log_odds_or_logs(normalised(self._mean_of_encoded(rows)))
 
     def predict_set(self, X, alpha=0.1, class_conditional=False):
-        """Sets of classes, which miss the right one in about a share alpha of rows as those of the fit.
+        """Sets of classes that miss the true class of about a share alpha of new rows.
 
-        The probabilities of rows held out say how likely a class of a set must be. Nothing is promised, as all rows
-        train: on 11 tables 0.04 to 0.17 were missed for 0.1 (docs/experiments/tables.md). Tables of too few rows
-        to hold some out have sets of all classes.
+        A set contains the classes whose probability is above a threshold, which is chosen on held-out rows. There is no
+        guarantee, because all rows are used for training in the end: on 11 tables, sets for alpha = 0.1 missed 0.04 to
+        0.17 of the rows (docs/experiments/tables.md). If a table has too few rows to hold some out, all sets contain
+        all classes.
 
         Parameters
         ----------
         X : as in ``predict_proba``
         alpha : float, default=0.1
-            How often the right class may be missing.
+            How often the true class may be missing.
         class_conditional : bool, default=False
-            Whether that share is wanted of the rows of each class: rare classes are then missing no more often. A class
-            of few rows is in all sets: for alpha = 0.1 one of fewer than nine rows that were held out.
+            Whether each class has a threshold of its own, so that rare classes are missed no more often than others. A
+            class with few held-out rows (fewer than nine for alpha = 0.1) is in all sets.
 
         Returns
         -------
@@ -453,8 +454,8 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 class TableRegressor(RegressorMixin, TableEstimator):
     """Predict numbers from the rows of a table; columns are as in `TableClassifier`.
 
-    Kernel SVMs with several kernels, gammas and C, and an additive model, are tried on five folds; the mean with the
-    lowest squared error out of fold is trained on all rows.
+    Kernel SVMs with several kernels, gammas and C, and an additive model, are tried on five folds. The weighted mean of
+    models with the lowest squared error on held-out folds is trained on all rows.
 
     Parameters
     ----------
@@ -484,7 +485,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
     @afresh
     def fit(self, X, y, sample_weight=None):
-        """Find the machines.
+        """Search for models and train them.
 
         Parameters
         ----------
@@ -534,14 +535,15 @@ class TableRegressor(RegressorMixin, TableEstimator):
         return self.mean_y_ + self.spread_y_ * self._mean(X)[:, 0]
 
     def _explained(self, rows: Array) -> Array:
-        """What `explain` explains of encoded rows: the numbers."""
+        """The numbers of encoded rows that `explain` explains: predictions."""
         return self.mean_y_ + self.spread_y_ * self._mean_of_encoded(rows)
 
     def predict_interval(self, X, alpha=0.1):
-        """Intervals that miss the number in about a share alpha of rows as those of the fit, all of one width.
+        """Intervals, all of one width, that miss the target of about a share alpha of new rows.
 
-        How far rows held out were off says how wide they are. Nothing is promised, as all rows train in the end: four
-        tables had misses of 0.06 to 0.17 for 0.1. They are infinite for tables of too few rows to hold some out.
+        The errors on held-out rows determine the width. There is no guarantee, because all rows are used for training
+        in the end: on four tables, intervals for alpha = 0.1 missed 0.06 to 0.17 of the rows. If a table has too few
+        rows to hold some out, intervals are infinite.
 
         Parameters
         ----------

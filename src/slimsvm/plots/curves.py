@@ -29,7 +29,7 @@ class Curve:
     values : float64 ndarray of shape (n, n_outputs)
         The values of the curve, less its mean over the rows.
     spread : float
-        Standard deviation over the rows, of the output where it is largest: how much the column matters.
+        Standard deviation of the curve over the rows (for several outputs the largest): how much the column matters.
     """
 
     name: str
@@ -46,7 +46,7 @@ def additive_curves(estimator: Any, X: Any = None) -> tuple[list[Curve], list[st
 
     Parameters
     ----------
-    estimator : fitted estimator with ``kernel=Additive(...)``, or pipeline of scalers and such a one
+    estimator : fitted estimator with ``kernel=Additive(...)``, or pipeline of scalers and such an estimator
     X : array-like of shape (n_rows, n_features), default=None
         Rows whose range the curves are drawn over, and over which their means are 0. None takes the model's vectors.
 
@@ -148,9 +148,9 @@ class CurvesDisplay:
     Attributes
     ----------
     curves : list of Curve
-        Those of all columns, see `additive_curves`.
+        The curves of all columns; see `additive_curves`.
     output_names : list of str or None
-        Names of the outputs, None of a single one.
+        Names of the outputs; None if there is one.
     outputs : list of int
         The numbers of the outputs that are drawn.
     ax_ : ndarray of matplotlib's Axes
@@ -179,14 +179,14 @@ class CurvesDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator with ``kernel=Additive(...)``, or pipeline of scalers and such a one
+        estimator : fitted estimator with ``kernel=Additive(...)``, or pipeline of scalers and such an estimator
         X : array-like of shape (n_rows, n_features), default=None
             Rows whose range the curves are drawn over, and over which their means are 0. None takes the model's
             vectors.
         output : int, str or None, default=None
             With several outputs, the one to draw: its number, or its name; None draws a line for each.
         max_columns : int, default=9
-            Columns that are drawn.
+            Largest number of columns to draw; those that matter most are drawn.
         ax : array of matplotlib.axes.Axes or None, default=None
             The axes to draw on, one for each column that is drawn; None makes a new figure.
 
@@ -215,7 +215,7 @@ class CurvesDisplay:
         ax : array of matplotlib.axes.Axes or None, default=None
             The axes to draw on, one for each column that is drawn; None makes a new figure.
         max_columns : int, default=9
-            Columns that are drawn.
+            Largest number of columns to draw; those that matter most are drawn.
 
         Returns
         -------

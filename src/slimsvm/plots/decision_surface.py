@@ -84,7 +84,7 @@ class DecisionSurfaceDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator, or pipeline of scalers and one
+        estimator : fitted estimator, or pipeline of scalers and an estimator
             Of this library or another. Others' vectors are shown if they have ``support_vectors_``.
         X : array-like of shape (n_samples, 2)
             Rows to show; they also determine the part of the plane that is drawn. Names of columns name the axes.

@@ -64,7 +64,7 @@ class ExplanationDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator, or pipeline of scalers and one
+        estimator : fitted estimator, or pipeline of scalers and an estimator
         X : array-like of shape (n_rows, n_features)
             Rows to explain.
         background, n_permutations, random_state
@@ -92,7 +92,7 @@ class ExplanationDisplay:
     def from_explanation(
         cls, explanation: Explanation, *, output: Any = None, max_features: int = 10, ax: Any = None
     ) -> ExplanationDisplay:
-        """Draw an explanation that there is.
+        """Draw an explanation that is already computed.
 
         Parameters
         ----------

@@ -50,11 +50,11 @@ class MetricDisplay:
         Parameters
         ----------
         estimator : fitted estimator, or pipeline that ends in one
-            With an array as γ, as ``gamma="learn"`` has it. Those of a pipeline are of the scaled features.
+            Its γ must be an array, as after ``gamma="learn"``. In a pipeline, γ refers to the scaled features.
         feature_names : list of str, default=None
             None takes the names that the estimator has seen, or numbers.
         max_features : int, default=20
-            Features that are drawn, of the largest γ.
+            Largest number of features to draw; those with the largest γ are drawn.
         ax
 
         Returns
@@ -85,7 +85,7 @@ class MetricDisplay:
         ----------
         ax
         max_features : int, default=20
-            Features that are drawn, of the largest γ.
+            Largest number of features to draw; those with the largest γ are drawn.
 
         Returns
         -------

@@ -63,8 +63,8 @@ class SizePathDisplay:
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> SizePathDisplay:
         """Draw errors on held-out rows of the sizes that were tried.
 
-        Bars are standard errors of the difference to the exact SVM, whose error is the dashed line; what is
-        allowed is shaded.
+        Bars are standard errors of the difference to the exact SVM, whose error is the dashed line. Errors that the
+        search allows are shaded.
 
         Parameters
         ----------

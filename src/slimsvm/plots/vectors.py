@@ -35,7 +35,7 @@ class VectorsDisplay:
     Attributes
     ----------
     vectors : float64 ndarray of shape (n_vectors, n_features)
-        Before the scaling of a pipeline, the largest coefficients first.
+        In the units of features before a pipeline's scaling, the largest coefficients first.
     weights : float64 ndarray of shape (n_vectors,)
         Sums of the magnitudes of their coefficients.
     of_class : int64 ndarray of shape (n_vectors,)
@@ -73,12 +73,12 @@ class VectorsDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator, or pipeline of scalers and one
+        estimator : fitted estimator, or pipeline of scalers and an estimator
         shape : (int, int) or None, default=None
             Height and width, if rows are the pixels of images. None draws a line for each vector across the features,
             each from its smallest to its largest value.
         max_vectors : int, default=100
-            Vectors that are drawn, those of the largest coefficients.
+            Largest number of vectors to draw; those with the largest coefficients are drawn.
         feature_names : list of str, default=None
             None takes the names that the estimator has seen, or numbers.
         ax

@@ -146,8 +146,8 @@ def solver_of_span(problem: Problem, max_basis: Any, learns_metric: bool) -> Sol
     what = f"loss={task.loss!r}" if task.is_smooth else f"{task.n_outputs} numbers for each row"
     if max_basis == "auto":
         raise ValueError(
-            "max_basis='auto' looks for few vectors that do as well as the exact SVM of the hinge loss or of one "
-            f"target's; with {what} give max_basis a number"
+            "max_basis='auto' compares with the exact SVM, which exists for the hinge loss and for one target; with "
+            f"{what} give max_basis a number"
         )
     if learns_metric:
         return solvers.Refine() if max_basis is None else solvers.Refine(max_basis)
@@ -157,9 +157,9 @@ def solver_of_span(problem: Problem, max_basis: Any, learns_metric: bool) -> Sol
     if rows.n_rows <= own.most_spanned:
         return solvers.LowRank(None, tol_relative=SPANNED_TOLERANCE)
     warnings.warn(
-        f"{what} has a model over all rows up to {own.most_spanned} of them, found {rows.n_rows}: "
-        f"{own.few_spanned} rows that are drawn are its vectors; give max_basis a number, or take "
-        "solver=LowRank(None), which has all rows as vectors nevertheless",
+        f"with {what} all rows are vectors only up to {own.most_spanned} rows, found {rows.n_rows}: "
+        f"{own.few_spanned} random rows are the vectors instead; give max_basis a number, or "
+        "solver=LowRank(None), which makes all rows vectors anyway",
         ConvergenceWarning,
         stacklevel=6,
     )
@@ -239,7 +239,7 @@ def next_best(problem: Problem, n_evals: float) -> Solver:
     most = problem.settings_of(ChoiceSettings).most_evals
     warnings.warn(
         f"the exact solver takes some {n_evals:.0e} kernel evaluations for {problem.rows.n_rows} rows, and "
-        f"solver='auto' allows {most:.0e}: {what}; solver='exact' takes the exact one nevertheless",
+        f"solver='auto' allows {most:.0e}: {what}; solver='exact' trains the exact SVM anyway",
         ConvergenceWarning,
         stacklevel=6,
     )

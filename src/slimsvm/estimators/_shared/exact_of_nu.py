@@ -328,7 +328,7 @@ class ExactOfNu(Exact):
             )
             return fit
         if fit.history[-1]["lower_bound"] > 0 and fit.solved.C < LARGEST_C:
-            what = f"nu={self.nu!r} is so small for classes that overlap that C is {fit.solved.C:.3g}, and"
+            what = f"nu={self.nu!r} is small for classes that overlap: C is {fit.solved.C:.3g}, and"
             warn_of_gap(fit, problem, what, "raise nu, or lower tol")
             return fit
         overlapping = replace(problem, C=LARGE_C * problem.C / (problem.tol * size_of(problem.bind())))
@@ -395,7 +395,7 @@ def warn_of_gap(fit: Fit, problem: Problem, what: str, advice: str) -> None:
     gap = (fit.objective - fit.lower_bound) / abs(fit.objective)
     if fit.status is Status.GAP and gap > GAP_WORTH_SAYING and not problem.to_compare:
         warnings.warn(
-            f"{what} tol={problem.tol:g} leaves a gap of {100 * gap:.0f} % of the objective: {advice}",
+            f"{what} tol={problem.tol:g} leaves a gap of {100 * gap:.0f} % of the objective; {advice}",
             ConvergenceWarning,
             stacklevel=5,
         )
@@ -407,8 +407,8 @@ def warn_of_overlap(nu: float, fit: Fit) -> None:
         return
     share = float(np.abs(fit.state.v).sum()) / (fit.state.C * fit.state.examples.total_weight)
     warnings.warn(
-        f"nu={nu!r} is less than classes that overlap allow, however large C is: their dual variables have the share "
-        f"{share:.3g} at C={fit.state.C:.3g}; raise nu, or take a kernel that separates them better",
+        f"nu={nu!r} is too small for classes that overlap: even at C={fit.state.C:.3g} their dual variables have the "
+        f"share {share:.3g}; raise nu, or take a kernel that separates the classes better",
         ConvergenceWarning,
         stacklevel=5,
     )

@@ -171,8 +171,8 @@ class Fitted:
         support = getattr(self, "_support", None)
         if support is None:
             raise AttributeError(
-                f"{name} exists where the basis vectors are training rows, which those of this model are not: "
-                "basis_vectors_ and basis_coef_ have them"
+                f"{name} exists only if the basis vectors are training rows, and this model has others: see "
+                "basis_vectors_ and basis_coef_"
             )
         return support
 
@@ -267,7 +267,7 @@ class Fitted:
         check_is_fitted(self, "model_")
         gamma = getattr(self.kernel_, "gamma", 0.0)
         if np.ndim(gamma):
-            raise AttributeError("_gamma is one number, and each feature of this model has a gamma of its own: kernel_")
+            raise AttributeError("_gamma is one number, but this model has a gamma for each feature: see kernel_.gamma")
         return float(gamma)
 
     # Files of a fitted estimator: `slimsvm.load` reads the first kind, the others are for programs in other languages.
@@ -454,8 +454,8 @@ def explained(model: Any, X: Any, background: Any, n_permutations: int, random_s
     _, _, estimator = parts_of(model)
     if estimator.kernel_.has_features and not estimator.kernel_.has_formula:
         raise TypeError(
-            "explain knows what a feature adds to the library's kernels, and nothing of a function of yours: "
-            "shap.PermutationExplainer(model.decision_function, background) asks for scores alone"
+            "explain needs one of the library's kernels, found a function of yours: use "
+            "shap.PermutationExplainer(model.decision_function, background), which needs only scores"
         )
     columns = getattr(X, "columns", None)
     names = columns if columns is not None else getattr(model, "feature_names_in_", None)

@@ -111,11 +111,11 @@ def check_machines(machines: list[Machine], goal: Goal) -> None:
         shape = (n_outputs if isinstance(goal, ClassGoal) else 0, 4)
         fits = weights.shape[1:] == intercept.shape == (n_outputs,) and calibration.shape == shape
         if not (fits and 0 < machine.weight <= 1):
-            raise ValueError(f"a machine has weights of shape {weights.shape} and a calibration of {calibration.shape}")
+            raise ValueError(f"a model has weights of shape {weights.shape} and a calibration of {calibration.shape}")
         if not all(np.isfinite(part).all() for part in (weights, intercept, calibration)):
-            raise ValueError("a machine has numbers that are not finite")
+            raise ValueError("a model has numbers that are not finite")
     if not machines:
-        raise ValueError("there is no machine")
+        raise ValueError("there is no model")
 
 
 def is_plain(value: Any) -> bool:

@@ -280,7 +280,7 @@ def _tried(parts: list[Part], verbose: int) -> tuple[dict[Recipe, Any], bool]:
             was_cut = False
     except KeyboardInterrupt:
         if not tried:
-            raise KeyboardInterrupt("stopped before a machine was trained on all folds: there is no model") from None
+            raise KeyboardInterrupt("stopped before a model was trained on all folds: nothing to keep") from None
     return tried, was_cut
 
 
