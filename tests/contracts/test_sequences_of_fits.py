@@ -30,7 +30,7 @@ from slimsvm import (
     load,
     load_predictor,
 )
-from slimsvm.tasks import Multiclass
+from slimsvm.tasks import Multiclass, PrecisionAtK
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 N = 40
@@ -312,6 +312,25 @@ def test_parameters_set_after_a_fit_say_nothing_of_its_scores(name, tmp_path):
                 np.testing.assert_allclose(model.predict(X)[0], before.predict(X)[0], rtol=1e-9)
     refitted = after.set_params(**before.get_params()).fit(X, y)
     np.testing.assert_array_equal(refitted.predict(X)[0], before.predict(X)[0])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge", "f1", "ramp"])
+def test_a_loss_set_after_a_fit_waits_for_the_next(loss, tmp_path):
+    """Probabilities came and went, `score` was another measure, and files said the other loss."""
+    fitted = SVC(loss=loss, max_iter=20).fit(X, TWO)
+    has_odds, score = hasattr(fitted, "predict_proba"), fitted.score(X, TWO)
+    for later in ("hinge", "logistic", "f1", "no such", PrecisionAtK(2)):
+        fitted.set_params(loss=later).save(tmp_path / "model.slim")
+        for model in (fitted, deepcopy(fitted), load(tmp_path / "model.slim")):
+            assert (hasattr(model, "predict_proba"), model.score(X, TWO)) == (has_odds, score)
+            assert not has_odds or model.predict_proba(X).shape == (N, 2)
+
+
+def test_a_loss_of_rankings_set_after_a_fit_waits_for_the_next():
+    ranking = RankSVM(loss="average_precision", kernel="linear").fit(X[:, 2:], TWO, groups=GROUPS)
+    before = ranking.score(X[:, 2:], TWO, groups=GROUPS)
+    assert ranking.set_params(loss="swaps").score(X[:, 2:], TWO, groups=GROUPS) == before
+    assert ranking.fit(X[:, 2:], TWO, groups=GROUPS).score(X[:, 2:], TWO, groups=GROUPS) != before
 
 
 def test_what_is_not_of_a_fit_stays():

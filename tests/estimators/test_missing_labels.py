@@ -154,3 +154,38 @@ def test_large_labels_of_pandas_are_exact(dtype):
     for estimator in (SVC(), OrdinalSVC(), SVC(max_basis=3)):
         estimator.fit(X, pandas.Series(labels, dtype=dtype))
         assert estimator.classes_.tolist() == [2**53, 2**53 + 1]
+
+
+@pytest.mark.parametrize("labels", [*LABELS, *MIXED])
+def test_labels_of_sequences_and_names_of_queries(labels):
+    """NumPy makes texts of all that stands beside texts in a list: NaN was a class, and 1 the same as "1"."""
+    values = (LABELS | MIXED)[labels]
+    if labels == "frame":
+        return
+    part = pandas.Series(values).iloc if hasattr(values, "iloc") else values
+    first, second = part[:5], part[5:]
+    message = "missing|is not a name of a query" if labels in LABELS else "strings or numbers; found both"
+    for call in (
+        lambda: SequenceSVM().fit([X], [values]),
+        lambda: SequenceSVM().fit([X[:5], X[5:]], [first, second]),
+        lambda: SequenceSVM().fit(X, values, lengths=[5, N - 5]),
+        lambda: SequenceSVM().fit([X], [np.arange(N) % 2]).score([X], [values]),
+        lambda: RankSVM().fit(X, np.arange(N), groups=values),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_labels_of_blocks_of_two_kinds():
+    for name in ("a list", "objects"):
+        with pytest.raises(ValueError, match=f"strings or numbers; found both, 'b' in row 0 and 3 in row {ROW - 5}"):
+            Blocks.with_labels([(X[:5], MIXED[name][:5]), (X[5:], MIXED[name][5:])])
+
+
+def test_masked_rows_of_sequences():
+    masked = np.ma.array(X, mask=False)
+    masked[ROW, 1] = np.ma.masked
+    fitted = SequenceSVM().fit([X], [np.arange(N) % 2])
+    for call in (lambda: SequenceSVM().fit([masked], [np.arange(N) % 2]), lambda: fitted.predict([X, masked])):
+        with pytest.raises(ValueError, match=rf"sequence [01] contains a masked entry at row {ROW}, column 1"):
+            call()

@@ -265,7 +265,7 @@ GOOD = documents(20)
     ("change", "message"),
     [
         ({"groups": [1, 2]}, r"groups must have one entry per row: 20 rows, found shape \(2,\)"),
-        ({"groups": np.full(20, np.nan)}, "groups contains nan, which is not a name of a query"),
+        ({"groups": np.full(20, np.nan)}, "groups contains NaN in row 0, which is not a name"),
         ({"groups": np.arange(20)}, "no query has two rows of different labels, .* found 20 queries of 20 rows"),
         ({"y": np.ones(20)}, "no query has two rows of different labels"),
         ({"y": np.append(np.ones(19), np.nan)}, "Input y contains NaN"),

@@ -189,6 +189,15 @@ def test_bad_parameters_are_named(params, message):
         SequenceSVM(**params).fit(*GOOD)
 
 
+def test_rows_beside_lengths_of_0():
+    """They were passed over."""
+    clf = SequenceSVM(window=1).fit(*GOOD)
+    assert clf.predict(np.zeros((0, clf.n_features_in_)), lengths=[0, 0]).shape == (0,)
+    for rows in (GOOD[0][0], np.asarray(GOOD[0][0]).tolist()):
+        with pytest.raises(ValueError, match="lengths must add up to the rows of X"):
+            clf.predict(rows, lengths=[0, 0])
+
+
 def test_before_fit():
     with pytest.raises(NotFittedError):
         SequenceSVM().predict(GOOD[0])

@@ -14,6 +14,7 @@ from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.input_checks import check_finite, check_limit, check_option, check_sample_weight
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.parts.certificate import Certificate
+from slimsvm.rows import check_one_kind, first_missing
 from slimsvm.tasks import AveragePrecision, Swaps
 from slimsvm.tasks.ranking import Ranking, offsets_of
 
@@ -82,6 +83,7 @@ class RankSVM(KernelEstimator):
     """
 
     _y_numeric = True
+    _decisive = ("loss",)
     intercept = "none"
 
     def __init__(
@@ -253,8 +255,8 @@ class RankSVM(KernelEstimator):
         return scores[kept], y[kept], examples
 
     def _task(self) -> Ranking:
-        """The loss that ``loss`` names."""
-        return LOSSES[self.loss]()
+        """The loss that ``loss`` named at the fit."""
+        return LOSSES[self._fitted_with("loss")]()
 
 
 def _queries_given(caller: str, groups: Any, qid: Any) -> Any:
@@ -277,12 +279,15 @@ def _queries_given(caller: str, groups: Any, qid: Any) -> Any:
 
 def _group_codes(groups: Any, n: int) -> Array:
     """Query of every row as 0, 1, ..., in the order of the groups' names."""
-    groups = np.asarray(groups)
-    if groups.shape != (n,):
-        raise ValueError(f"groups must have one entry per row: {n} rows, found shape {groups.shape}")
-    if groups.dtype.kind == "f" and not np.isfinite(groups).all():
-        raise ValueError(f"groups contains {groups[~np.isfinite(groups)][0]}, which is not a name of a query")
-    return np.unique(groups, return_inverse=True)[1]
+    if np.shape(groups) != (n,):
+        raise ValueError(f"groups must have one entry per row: {n} rows, found shape {np.shape(groups)}")
+    if (missing := first_missing(groups)) is not None:
+        raise ValueError(f"groups contains {missing[1]} in row {missing[0]}, which is not a name of a query")
+    check_one_kind(groups, "groups")
+    names = np.asarray(groups)
+    if names.dtype.kind == "f" and not np.isfinite(names).all():
+        raise ValueError(f"groups contains {names[~np.isfinite(names)][0]}, which is not a name of a query")
+    return np.unique(names, return_inverse=True)[1]
 
 
 def _by_query(values: Array, codes: Array) -> list[Array]:

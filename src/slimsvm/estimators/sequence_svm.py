@@ -320,7 +320,7 @@ class SequenceSVM(KernelEstimator):
             X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "sequence")
         else:
             check_one_array(X, "sequence")
-        is_empty = not reset and not np.any(lengths)
+        is_empty = not reset and not np.any(lengths) and (X is None or 0 in np.shape(X)[:1])
         X = np.zeros((0, self.n_features_in_)) if is_empty else self._check_X(X, reset=reset)
         offsets = offsets_of(lengths, X.shape[0], "sequence")
         return _with_window(X, offsets, int(self._fitted_with("window"))), offsets
@@ -354,17 +354,28 @@ class SequenceSVM(KernelEstimator):
                     raise ValueError(
                         f"y must have one label per row: sequence {e} has {length} rows, found shape {np.shape(labels)}"
                     )
-            parts = [np.asarray(labels) for labels in y if len(labels)] or [np.zeros(0)]
-            if len({part.dtype.kind in "US" for part in parts if part.dtype != object}) > 1:
-                raise ValueError("y must hold strings or numbers; found both")
-            y = np.concatenate(parts)
         elif isinstance(y, (list, tuple)) and any(np.ndim(label) for label in y):
             raise ValueError(f"y must have one label per row: {offsets[-1]} rows, found a list of sequences")
-        labels = np.asarray(y)
-        if labels.shape != (offsets[-1],):
-            raise ValueError(f"y must have one label per row: {offsets[-1]} rows, found shape {labels.shape}")
-        check_labels(labels)
-        return labels
+        elif np.shape(y) != (offsets[-1],):
+            raise ValueError(f"y must have one label per row: {offsets[-1]} rows, found shape {np.shape(y)}")
+        return _one_after_another([labels for labels in y if len(labels)] if as_list else [y])
+
+
+def _one_after_another(sequences: list[Any]) -> Array:
+    """The labels of all sequences. They are checked as objects where lists have them: an array of a list's own type has
+    texts for all that stands beside texts.
+    """
+    are_listed = [isinstance(labels, (list, tuple)) for labels in sequences]
+    parts = [
+        np.array(labels, dtype=object) if own else np.asanyarray(labels)
+        for labels, own in zip(sequences, are_listed, strict=True)
+    ]
+    if len({part.dtype.kind in "US" for part in parts}) > 1:
+        parts = [part.astype(object) for part in parts]
+    is_masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
+    labels = (np.ma.concatenate if is_masked else np.concatenate)(parts or [np.zeros(0)])
+    check_labels(labels)
+    return np.array(labels.tolist()) if any(are_listed) else np.asarray(labels)
 
 
 def _first_filled(X: Any) -> Any:

@@ -122,6 +122,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     """
 
     _y_numeric = False
+    _decisive = ("loss",)
     _takes_blocks = True
     _takes_objects = True
     _takes_labels = True
@@ -419,15 +420,16 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
             With another loss than "hinge": sample_weight is given, or y does not have both classes.
         """
         check_is_fitted(self, "model_")
-        if self._is_smooth or self.loss in ("hinge", "ramp"):
+        loss = self._fitted_with("loss")
+        if isinstance(loss, str) and loss not in tasks.MULTIVARIATE:
             return super().score(X, y, sample_weight)
         if sample_weight is not None:
-            raise ValueError(f"sample_weight has no meaning for the measure of loss={self.loss!r}")
+            raise ValueError(f"sample_weight has no meaning for the measure of loss={loss!r}")
         scores, y = self._scores(X), np.asarray(y)
         if y.shape != (len(scores),):
             raise ValueError(f"y must have one label for each of the {len(scores)} rows of X, found shape {y.shape}")
         codes = class_codes(y, self.classes_)
-        task = self._task_over_all_rows(len(self.classes_))
+        task = tasks.MULTIVARIATE[loss]() if isinstance(loss, str) else loss
         return float(task.measure(scores, task.encode(2 * codes - 1)))
 
     def decision_function(self, X):

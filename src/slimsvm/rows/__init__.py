@@ -24,7 +24,7 @@ from slimsvm.rows.arrays import (
 from slimsvm.rows.blocks import Blocks
 from slimsvm.rows.columns import ColumnSums, keep_sums, sums_of
 from slimsvm.rows.dictionaries import are_dictionaries, rows_of_dictionaries
-from slimsvm.rows.labels import first_missing
+from slimsvm.rows.labels import check_one_kind, first_missing
 
 __all__ = [
     "FLOATS",
@@ -40,6 +40,7 @@ __all__ = [
     "as_csr",
     "as_rows",
     "check_mask",
+    "check_one_kind",
     "files_of",
     "find_not_finite",
     "first_missing",

@@ -1,4 +1,4 @@
-"""Labels of blocks, with their weights, and the first label that is missing."""
+"""Labels of blocks, with their weights; labels that are missing, or of two kinds."""
 
 from __future__ import annotations
 
@@ -107,7 +107,10 @@ def _rows_of(source: Callable[[], Any]) -> Any:
 
 def _checked(values: Any, n: int, what: str, where: str, others: list[np.ndarray]) -> np.ndarray:
     """Return the labels or weights of a block's n rows."""
-    missing, is_masked, values = first_missing(values), isinstance(values, np.ma.MaskedArray), np.asarray(values)
+    missing, is_masked = first_missing(values), isinstance(values, np.ma.MaskedArray)
+    if missing is None:
+        check_one_kind(values, f"{where}: {what}")
+    values = np.asarray(values)
     if missing is not None and is_masked:
         raise ValueError(f"{where} has {what} that are masked: the one of its row {missing[0]} is missing")
     if values.dtype.kind == "O" and all(isinstance(value, str) for value in values.ravel()):
@@ -126,6 +129,19 @@ def _checked(values: Any, n: int, what: str, where: str, others: list[np.ndarray
             f"expected is {(n, *like.shape[1:])} of {like.dtype}"
         )
     return values
+
+
+def check_one_kind(y: Any, name: str = "y", place: str = "row") -> None:
+    """Refuse labels of which some are texts and others are not: they have no order, and a list's would become texts."""
+    kind = getattr(getattr(y, "dtype", None), "kind", None)
+    values: list[Any] = list(y) if isinstance(y, list | tuple) else y.tolist() if kind == "O" else []
+    if len({issubclass(each, str) for each in set(map(type, values))}) < 2:
+        return
+    other = next(row for row, value in enumerate(values) if isinstance(value, str) != isinstance(values[0], str))
+    raise ValueError(
+        f"{name} must hold strings or numbers; found both, {values[0]!r} in {place} 0 and {values[other]!r} in {place} "
+        f"{other}"
+    )
 
 
 def first_missing(y: Any) -> tuple[int, str] | None:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from slimsvm import solvers
 from slimsvm.kernels import CallableKernel, Kernel
 from slimsvm.kernels.user_kernels import CallableValues
-from slimsvm.rows import FLOATS, Rows, check_mask, find_not_finite, first_missing, is_sparse
+from slimsvm.rows import FLOATS, Rows, check_mask, check_one_kind, find_not_finite, first_missing, is_sparse
 from slimsvm.sparse_parts import check_sparse
 from slimsvm.tasks import LOSSES_OF_LOG_ODDS
 
@@ -257,19 +257,6 @@ def check_labels(y: np.ndarray) -> None:
     check_one_kind(y)
 
 
-def check_one_kind(y: Any, name: str = "y", place: str = "row") -> None:
-    """Refuse labels of which some are texts and others are not: they have no order, and a list's would become texts."""
-    kind = getattr(getattr(y, "dtype", None), "kind", None)
-    values: list[Any] = list(y) if isinstance(y, list | tuple) else y.tolist() if kind == "O" else []
-    if len({issubclass(each, str) for each in set(map(type, values))}) < 2:
-        return
-    other = next(row for row, value in enumerate(values) if isinstance(value, str) != isinstance(values[0], str))
-    raise ValueError(
-        f"{name} must hold strings or numbers; found both, {values[0]!r} in {place} 0 and {values[other]!r} in {place} "
-        f"{other}"
-    )
-
-
 def check_classes(y: Any) -> None:
     """Check that labels are those of classes; of objects that are no texts say what to do, as scikit-learn does not."""
     if y.dtype.kind == "O" and y.ndim == 1 and len(y) and not isinstance(y[0], str | bytes):
@@ -366,6 +353,7 @@ def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
     rows_needed, parts = width is None, []
     for e, sequence in enumerate(X):
         check_sparse(sequence, f"{noun} {e}")
+        check_mask(sequence, f"{noun} {e}")
         part: Any = sequence if sp.issparse(sequence) else np.asarray(sequence)
         if part.ndim == 0 or (part.shape[0] and part.ndim != 2):
             raise ValueError(f"every {noun} must have shape (length, n_features); {noun} {e} has {part.shape}")
@@ -392,7 +380,7 @@ def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
 
 def has_log_odds(estimator: Any) -> bool:
     """Whether an estimator's scores are log odds by training."""
-    loss = getattr(estimator, "loss", None)
+    loss = getattr(estimator, "_at_fit", {}).get("loss", getattr(estimator, "loss", None))
     return isinstance(loss, str) and loss in LOSSES_OF_LOG_ODDS
 
 
