@@ -458,6 +458,30 @@ def test_rows_of_every_kind(name, tmp_path):
         np.testing.assert_array_equal(other.calibration_indices_, estimator.calibration_indices_)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1000.0], ids=["near 0", "far from 0"])
+@pytest.mark.parametrize("name", [*ALL, "counts"])
+def test_rounding_moves_no_row_held_out_beyond_the_bound(name, offset, tmp_path):
+    """Rows as they were held out, sparse and from a file: where nine rows of ten are alike, a digit decided for all."""
+    counts = SVR(loss="poisson", calibration_size=0.25), np.digitize(VALUE, [0.0, 1.0])
+    machine, y = counts if name == "counts" else ALL[name]
+    rows = np.round(X) / 7 + offset
+    machine = clone(machine).fit(rows) if y is None else clone(machine).fit(rows, y)
+    machine.save(tmp_path / "m.slim")
+    held, loaded = machine.calibration_indices_, slimsvm.load_predictor(tmp_path / "m.slim")
+    for other, new in ((machine, rows[held]), (machine, sp.csr_array(rows[held])), (loaded, rows[held])):
+        if y is None:
+            assert (np.sort(other.p_values(new)) >= np.arange(2, 102) / 101).all()  # itself and the rows as far outside
+            continue
+        for alpha in (0.01, 0.1, 0.3, 0.5):
+            found = predicted(other, new, alpha)
+            labels = y[held]
+            if found.dtype == bool:
+                is_covered = found[np.arange(100), places(machine, labels)]
+            else:
+                is_covered = (found[:, 0] <= labels) & (labels <= found[:, 1])
+            assert is_covered.sum() >= np.ceil(101 * (1 - Fraction(str(alpha))))
+
+
 def test_a_data_frame_and_names():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])

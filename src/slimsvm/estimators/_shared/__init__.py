@@ -154,8 +154,8 @@ calibration_ : ndarray of shape (n_columns, 4)
 guarantee_ : str
     "1 - alpha" if ``calibration_size`` held rows out, "none" with "out-of-fold"; missing without ``calibration_size``.
 nonconformity_ : ndarray of shape (n,)
-    How badly the label of each held-out row fits its score, ascending, for at most 5,000 rows; only with
-    ``calibration_size``.
+    How badly the label of each held-out row fits its score, and what rounding may do to that, ascending, for at most
+    5,000 rows; only with ``calibration_size``.
 nonconformity_classes_ : ndarray of shape (n,)
     Numbers of the classes of these rows.
 calibration_indices_ : int64 ndarray

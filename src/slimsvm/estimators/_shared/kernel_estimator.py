@@ -35,6 +35,7 @@ from slimsvm.estimators._shared.conformal import (
     Unseen,
     has_guarantee,
     hold_out,
+    rounding_of,
     rows_held,
     scores_held_out,
 )
@@ -496,8 +497,9 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         """Scores and labels of rows held out, or of rows that were trained on."""
         if held is not None:
             # By the model that predicts new rows, so that rows alike have scores alike to the bit.
-            scores, labels = scores_held_out(replace(fit, model=fit.model.shifted(self._centre)), problem, held)
-            return Unseen(scores, labels, held.lent, HELD_OUT)
+            shifted = replace(fit, model=fit.model.shifted(self._centre))
+            scores, labels = scores_held_out(shifted, problem, held)
+            return Unseen(scores, labels, held.lent, HELD_OUT, rounding_of(shifted, problem, held.X))
         rows, scores = found
         unknown = np.isnan(scores)
         if unknown.any():  # of pairs of other classes, which never saw the row
