@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import slimsvm
 from slimsvm import SVC, SVR, LowRank, OneClassSVM, OrdinalSVC
@@ -36,24 +37,36 @@ PRINT_INTERVAL = """REAL interval[2]; model_predict_interval(x, interval);
 for (f = 0; f < 2; ++f) printf("%.17g ", (double)interval[f]);"""
 
 
-@cache
-def fitted(name):
+OWN = {"calibration_size": 0.3, "random_state": 0}
+ESTIMATORS = {
+    "two": SVC(**OWN),
+    "pairs": SVC(**OWN),
+    "classes": SVC(loss="logistic", solver=LowRank(15), **OWN),
+    "ordinal": OrdinalSVC(**OWN),
+    "number": SVR(**OWN),
+    "counts": SVR(loss="poisson", solver=LowRank(15), **OWN),
+    "quantiles": SVR(loss="quantile", quantile=[0.1, 0.5, 0.9], **OWN),
+    "one-quantile": SVR(loss="quantile", quantile=[0.5], **OWN),
+}
+
+
+def labelled_rows(name):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     value = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.5 * rng.normal(size=300)
-    own = {"calibration_size": 0.3, "random_state": 0}
-    estimators = {
-        "two": (SVC(**own), np.where(value > 0.5, "yes", "no")),
-        "pairs": (SVC(**own), np.digitize(value, [0.0, 1.0])),
-        "classes": (SVC(loss="logistic", solver=LowRank(15), **own), np.digitize(value, [0.0, 1.0])),
-        "ordinal": (OrdinalSVC(**own), np.digitize(value, [0.0, 0.7, 1.5])),
-        "number": (SVR(**own), value),
-        "counts": (SVR(loss="poisson", solver=LowRank(15), **own), rng.poisson(np.exp(np.clip(value, -2, 2)))),
-        "quantiles": (SVR(loss="quantile", quantile=[0.1, 0.5, 0.9], **own), value),
-        "one-quantile": (SVR(loss="quantile", quantile=[0.5], **own), value),
+    labels = {
+        "two": np.where(value > 0.5, "yes", "no"),
+        "pairs": np.digitize(value, [0.0, 1.0]),
+        "classes": np.digitize(value, [0.0, 1.0]),
+        "ordinal": np.digitize(value, [0.0, 0.7, 1.5]),
+        "counts": rng.poisson(np.exp(np.clip(value, -2, 2))),
     }
-    estimator, y = estimators[name]
-    return estimator.fit(X, y)
+    return X, labels.get(name, value)
+
+
+@cache
+def fitted(name):
+    return clone(ESTIMATORS[name]).fit(*labelled_rows(name))
 
 
 def queries():
@@ -65,6 +78,30 @@ def expected_of(model, alpha):
     return (model.predict_set if is_set else model.predict_interval)(queries(), alpha=alpha), is_set
 
 
+def of_header(model, rows, tmp_path, **options):
+    """Sets or intervals of a compiled header."""
+    model.to_c(tmp_path / "model.h", **options)
+    is_double = "C99, float64" in (tmp_path / "model.h").read_text()
+    is_set = hasattr(model, "predict_set")
+    (tmp_path / "main.c").write_text(PROGRAM.replace("PRINT", PRINT_SET if is_set else PRINT_INTERVAL))
+    numbers = ["-DREAL=double", '-DFORM="%lf"'] if is_double else ["-DREAL=float", '-DFORM="%f"']
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1"]
+    subprocess.run(["cc", *flags, *numbers, "-o", "main", "main.c"], cwd=tmp_path, check=True)
+    given = "\n".join(" ".join(map(repr, row)) for row in rows.tolist())
+    lines = subprocess.run([tmp_path / "main"], input=given, capture_output=True, text=True, check=True).stdout
+    return np.array([line.split() for line in lines.splitlines()], float)
+
+
+def of_graph(model, rows, tmp_path, **options):
+    """Sets or intervals of a graph."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model.to_onnx(tmp_path / "model.onnx", **options)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    rows = rows.astype(np.float64 if session.get_inputs()[0].type == "tensor(double)" else np.float32)
+    (found,) = session.run(["set" if hasattr(model, "predict_set") else "interval"], {"X": rows})
+    return found
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.turns("dtype")
 @pytest.mark.parametrize("dtype", ["auto", "float64", "int16"])
@@ -72,40 +109,50 @@ def expected_of(model, alpha):
 def test_c_headers(name, dtype, tmp_path):
     model = fitted(name)
     expected, is_set = expected_of(model, 0.1)
-    model.to_c(tmp_path / "model.h", dtype=dtype, alpha=0.1)
-    is_double = "C99, float64" in (tmp_path / "model.h").read_text()
-    (tmp_path / "main.c").write_text(PROGRAM.replace("PRINT", PRINT_SET if is_set else PRINT_INTERVAL))
-    numbers = ["-DREAL=double", '-DFORM="%lf"'] if is_double else ["-DREAL=float", '-DFORM="%f"']
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1"]
-    subprocess.run(["cc", *flags, *numbers, "-o", "main", "main.c"], cwd=tmp_path, check=True)
-    rows = "\n".join(" ".join(map(repr, row)) for row in queries().tolist())
-    lines = subprocess.run([tmp_path / "main"], input=rows, capture_output=True, text=True, check=True).stdout
-    found = np.array([line.split() for line in lines.splitlines()], float)
+    found = of_header(model, queries(), tmp_path, dtype=dtype, alpha=0.1)
     if dtype == "int16":  # whose scores are right to a thousandth
         assert (found != expected).any(axis=1).mean() < 0.03 if is_set else np.abs(found - expected).max() < 0.02
     elif is_set:
         np.testing.assert_array_equal(found, expected)
     else:
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.turns("dtype")
 @pytest.mark.parametrize("dtype", ["auto", "float64"])
 @pytest.mark.parametrize("name", NAMES)
 def test_graphs(name, dtype, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
     model = fitted(name)
     expected, is_set = expected_of(model, 0.05)
-    model.to_onnx(tmp_path / "model.onnx", dtype=dtype, alpha=0.05)
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
-    rows = queries().astype(np.float64 if session.get_inputs()[0].type == "tensor(double)" else np.float32)
-    (found,) = session.run(["set" if is_set else "interval"], {"X": rows})
+    found = of_graph(model, queries(), tmp_path, dtype=dtype, alpha=0.05)
     assert found.shape == expected.shape
     if is_set:
         assert found.dtype == bool
         np.testing.assert_array_equal(found, expected)
     else:
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("form", ["header", "header in int16", "header in float64", "graph", "graph in float64"])
+@pytest.mark.parametrize("name", ["two", "pairs", "ordinal", "number", "counts", "quantiles"])
+def test_rows_held_out_are_within_the_bound(name, form, tmp_path):
+    """Also where their scores, or the rows, are rounded to float32: many rows alike may lie at the bound."""
+    if form.startswith("header") and shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    rows, y = labelled_rows(name)
+    rows = np.round(rows) / 7 + 1
+    model = clone(fitted(name)).fit(rows, y)
+    held = model.calibration_indices_
+    of_form = of_header if form.startswith("header") else of_graph
+    for alpha in (0.05, 0.3, 0.5):
+        found = of_form(
+            model, rows[held], tmp_path, dtype=form.split(" in ")[1] if " in " in form else "auto", alpha=alpha
+        )
+        if hasattr(model, "predict_set"):
+            is_right = found[np.arange(len(held)), np.searchsorted(model.classes_, y[held])].astype(bool)
+        else:
+            is_right = (found[:, 0] <= y[held]) & (y[held] <= found[:, 1])
+        assert is_right.sum() >= math.ceil((len(held) + 1) * (1 - alpha) - 1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from slimsvm.deploy.probes import (
     PROMISED_SHARE,
     check_rows_in_float32,
     check_scores_in_float32,
+    error_of_misfits,
     errors_on,
     probes,
     rows_type,
@@ -155,7 +157,10 @@ def c_header(
         if is_asked:
             check_scores_in_float32(model, single.scores)
         error = measured(model, single, rows) if dtype == "float32" else ""
-    return _header(model, name, dtype, error, text, alpha), n_bytes, error, dtype
+    scores = (fixed if dtype == "int16" else single).scores
+    of_misfits = None if dtype == "float64" else partial(error_of_misfits, model, scores, np.float32)
+    bound = bound_for_export(model, alpha, of_misfits)
+    return _header(model, name, dtype, error, text, alpha, bound), n_bytes, error, dtype
 
 
 def _is_good(model: PlainModel, header: PlainModel, rows: Any) -> bool:
@@ -175,7 +180,7 @@ def _check_says(model: PlainModel) -> None:
         raise ValueError(f"a C header scores rows of features and votes: there is none for {found}")
 
 
-def _header(model: PlainModel, name: str, dtype: str, error: str, text: str, alpha: Any) -> str:
+def _header(model: PlainModel, name: str, dtype: str, error: str, text: str, alpha: Any, bound: Any) -> str:
     """The text with what is the same for all types of numbers around it."""
     reals = "float64" if dtype == "float64" else "float32"
     c = OfC(reals)
@@ -188,7 +193,6 @@ def _header(model: PlainModel, name: str, dtype: str, error: str, text: str, alp
         functions += f"\n/* {comment.format(whence=whence)} */\n{_probabilities(model, c)}"
         n = "OUTPUTS" if model.kind == "labels" else "CLASSES"
         usage += [f" *     float probabilities[NAME_N_{n}];", " *     NAME_probabilities(x, probabilities);"]
-    bound = bound_for_export(model, alpha)
     if bound is not None:
         comment = SET if model.classes is not None else INTERVAL
         functions += f"\n/* {comment.format(alpha=float(alpha))} */\n{_guaranteed(model, c, bound)}"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from numbers import Real
 from typing import Any
@@ -28,13 +29,26 @@ def bound(ascending: Array, alpha: Fraction) -> float:
     return float(ascending[place - 1]) if place <= len(ascending) else np.inf
 
 
-def bound_for_export(model: Any, alpha: Any) -> float | None:
+def steepness_of(kind: str, calibration: Array | None) -> float:
+    """How much misfits of classes change with scores, at most; of numbers and sides of thresholds as much as these.
+
+    A probability changes by at most a quarter of what log odds do, and these are of differences of two scores.
+    """
+    if kind not in ("classes", "pairs") or calibration is None:
+        return 1.0
+    u, w, c, _ = np.abs(calibration).T
+    return float((np.maximum(u, w) + c).max())
+
+
+def bound_for_export(model: Any, alpha: Any, error: Callable[[], float] | None = None) -> float | None:
     """The bound for an alpha that a form has which has no rows held out; None where there is no alpha.
 
     Parameters
     ----------
     model : PlainModel
     alpha : float or None
+    error : callable or None, default=None
+        Computes what the form's arithmetic does to misfits; None: no more than the library's own.
 
     Raises
     ------
@@ -53,7 +67,7 @@ def bound_for_export(model: Any, alpha: Any) -> float | None:
             f"alpha={alpha!r} needs {math.ceil(1 / share) - 1:,} rows held out, found {np.isfinite(held).sum():,}: "
             "sets would have all classes, and intervals no end"
         )
-    return found
+    return found if error is None else found + error()
 
 
 def sets_of(misfit: Array, ascending: Array, codes: Array | None, alpha: Any) -> Array:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from importlib.util import find_spec
 from itertools import combinations
 from types import SimpleNamespace
@@ -25,6 +25,7 @@ import numpy as np
 from slimsvm.deploy.conformal import bound_for_export
 from slimsvm.deploy.decisions import DECISIONS, LEAST_SHARE, NUMBERS, are_lines
 from slimsvm.deploy.onnx_numbers import (
+    DOUBLE,
     ONE_TYPE,
     Distances,
     Numbers,
@@ -35,9 +36,10 @@ from slimsvm.deploy.onnx_numbers import (
     parts_of_sums,
     points_of,
     said_of_errors,
+    scores_in,
 )
 from slimsvm.deploy.plain_model import PlainModel, describe, of_term, texts, whole_numbers
-from slimsvm.deploy.probes import rows_type
+from slimsvm.deploy.probes import error_of_misfits, rows_type
 from slimsvm.deploy.steps import FORMS_WITH_STEPS, refuse
 from slimsvm.kernels.kernel import Expression
 from slimsvm.whole_file import write_whole
@@ -83,7 +85,9 @@ def write_onnx(model: PlainModel, path: Any, dtype: str = "auto", alpha: Any = N
     rows = rows_type(model) if dtype == "auto" else np.dtype(dtype).type
     numbers = ONE_TYPE[dtype] if dtype in ONE_TYPE else numbers_for(model, rows)
     graph = Graph(numbers, rows)
-    outputs = add_prediction(graph, model, "X", rows, bound_for_export(model, alpha))
+    error = partial(error_of_misfits, model, partial(scores_in, model, numbers=numbers), rows)
+    is_double = rows == np.float64 and numbers == DOUBLE
+    outputs = add_prediction(graph, model, "X", rows, bound_for_export(model, alpha, None if is_double else error))
     n_bytes = save_graph(graph, {"X": (rows, ["n", model.n_features])}, outputs, describe(model), path)
     said = said_of_errors(model, numbers) if dtype == "float32" else ""
     said = f", rows in float64{said}" if rows == np.float64 else said

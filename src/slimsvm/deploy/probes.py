@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slimsvm.deploy.decisions import ARRAYS, DECISIONS
+from slimsvm.deploy.conformal import steepness_of
+from slimsvm.deploy.decisions import ARRAYS, DECISIONS, NUMBERS
 from slimsvm.deploy.plain_model import PROBES, PlainModel, of_term
 
 Array = np.ndarray
@@ -20,6 +21,8 @@ Array = np.ndarray
 # What errors of scores are promised to be over the largest score. On test rows of the benchmark's sets they were up to
 # 1.7 times those of the rows here, so these must be better.
 PROMISED_SHARE, GOOD_SHARE = 5e-6, 2.5e-6
+# By so many times the largest error on the rows here the bounds of sets and intervals are widened.
+TIMES_OF_PROBES = 2.0
 # And what errors of probabilities are promised to be.
 PROMISED_OF_PROBABILITIES = 1e-5
 # Rows in float32 that were asked for are refused where they change scores by more.
@@ -126,6 +129,18 @@ def change_at_borders(model: PlainModel, error: float) -> float:
     moved = decision.probabilities((border + error * np.concatenate([columns, -columns])).reshape(-1, model.n_outputs))
     before = decision.probabilities(border.reshape(-1, model.n_outputs))
     return largest_difference(moved.reshape(len(before), -1, before.shape[1]), before[:, None])
+
+
+def error_of_misfits(model: PlainModel, scores: Callable[[Array], Array], rows_type: type) -> float:
+    """What these scores of rows in this type do to misfits: some times the largest error of `probes`, as they are."""
+    numbers = DECISIONS[model.kind](model, ARRAYS).numbers if model.kind in NUMBERS else np.asarray
+    worst = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows in probes(model):
+            exact, found = (numbers(own) for own in (model.scores(rows), scores(rows.astype(rows_type).astype(float))))
+            rounding = float(np.finfo(np.float32).eps * np.abs(exact).max())
+            worst = max(worst, largest_difference(found.astype(np.float32), exact) + rounding)
+    return TIMES_OF_PROBES * worst * steepness_of(model.kind, model.calibration)
 
 
 def largest_difference(a: Array, b: Array) -> float:

@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from slimsvm.core.clock import OutOfTimeError, no_limit
-from slimsvm.deploy.conformal import check_alpha, ends_of, intervals_of, p_values_of, sets_of
+from slimsvm.deploy.conformal import check_alpha, ends_of, intervals_of, p_values_of, sets_of, steepness_of
 from slimsvm.estimators._shared.calibrating import FEW_ROWS, scores_of
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
@@ -216,9 +216,7 @@ class PredictsSets(Conformal):
 
     def _nonconformity(self: Any, scores: Array, labels: Array, rounding: float) -> Array:
         found: Array = self._decision().misfit(scores)[np.arange(len(labels)), codes_of(self.classes_, labels)]
-        # A probability changes by at most a quarter of what log odds do, and these are of differences of two scores.
-        steepness = np.abs(self.calibration_[:, :3]).sum(axis=1).max() if self._sets_need_odds else 1.0
-        return found + rounding * steepness
+        return found + rounding * steepness_of(self._kind(), getattr(self, "calibration_", None))
 
     @available_if(has_guarantee)
     def predict_set(self: Any, X: Any, alpha: float = 0.1, class_conditional: bool = False) -> Array:
