@@ -422,7 +422,7 @@ def test_a_margin_that_no_tolerance_tells_from_0_is_said():
 
 def test_a_tube_far_below_tol_is_said():
     X = np.random.default_rng(0).normal(size=(1500, 2))
-    with pytest.warns(ConvergenceWarning, match=r"the tube of nu=0.5 is so narrow, epsilon=.*: lower tol"):
+    with pytest.warns(ConvergenceWarning, match=r"the tube of nu=0.5 is so narrow, epsilon=.*; lower tol"):
         reg = NuSVR(nu=0.5).fit(X, np.sin(X.sum(axis=1)))
     assert 0 < reg.epsilon_ < 1e-4
     assert share(reg) == pytest.approx(0.5 * 1500, rel=1e-9)
