@@ -287,3 +287,7 @@ def test_an_encoding_survives_as_json_and_arrays():
         warnings.simplefilter("error")
         np.testing.assert_array_equal(read.features(table_of(columns)), encoding.features(table_of(columns)))
     assert read.told() == encoding.told()
+    assert set(arrays) <= {"columns_float32", "columns_float64"}  # whose places take no more room with each column
+    for part in (arrays["columns_float32"][:-1], np.append(arrays["columns_float32"], 0)):
+        with pytest.raises(ValueError, match=r"reshape|more numbers"):
+            TableEncoding.unpack(facts, arrays | {"columns_float32": part})

@@ -14,7 +14,7 @@ import numpy as np
 from slimsvm.deploy.plain_model import PlainModel, describe
 from slimsvm.deploy.rows import CsrRows
 from slimsvm.deploy.table_model import TableModel, counted
-from slimsvm.tables.encoders import pack_encoder
+from slimsvm.tables.encoders import facts_of
 from slimsvm.whole_file import write_whole
 
 FORMAT, VERSION, SCALED_VERSION, ENCODED_VERSION = "slimsvm model", 1, 2, 3
@@ -123,9 +123,4 @@ def write_table_json(model: TableModel, path: Any) -> str:
 
 def columns_of(model: TableModel) -> list[dict[str, Any]]:
     """The encoders of the columns as JSON."""
-    columns = []
-    for encoder in model.encoding.encoders:
-        arrays: dict[str, np.ndarray] = {}
-        facts = pack_encoder(encoder, "own", arrays)
-        columns.append(facts | {name.removeprefix("own_"): values.tolist() for name, values in arrays.items()})
-    return columns
+    return [{name: _plain(value) for name, value in facts_of(encoder).items()} for encoder in model.encoding.encoders]

@@ -54,8 +54,8 @@ SHARED = """
 Parameters
 ----------
 preset : {"accurate", "small"}, default="accurate"
-    "accurate": a weighted mean of models. "small": one kernel model with at most ``max_basis`` vectors, which are
-    learned to predict what the mean predicts, or one of the mean's models if it has few vectors and is better.
+    "accurate": a weighted mean of models. "small": one kernel model with at most ``max_basis`` vectors, or an additive
+    model with no more numbers. It learns what the mean predicts, or is one of the mean's models, where that is better.
 max_basis : int, default=200
     Largest number of vectors with ``preset="small"``.
 time_limit : float or None, default=None
@@ -114,7 +114,7 @@ class TableEstimator(BaseEstimator):
                 f"the table has {table.n_rows} rows, y has {len(y)}"
             )
         if table.n_rows < 2:
-            raise ValueError(f"{type(self).__name__} needs at least 2 rows, found n_samples={table.n_rows}: 1 sample")
+            raise ValueError(f"{type(self).__name__} needs at least 2 rows, found n_samples={table.n_rows}")
         weights = check_sample_weight(sample_weight, table.n_rows, negative_is_zero=True)
         weights = np.ones(table.n_rows) if weights is None else weights
         kept = np.flatnonzero(weights)

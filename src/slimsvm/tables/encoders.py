@@ -345,29 +345,41 @@ def _codes(column: Column, levels: tuple[str | None, ...]) -> Array:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def pack_encoder(encoder: Encoder, prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    """An encoder as JSON; its arrays join ``arrays``."""
+def facts_of(encoder: Encoder) -> dict[str, Any]:
+    """The parts of an encoder; arrays have float32 where that holds their numbers."""
     facts: dict[str, Any] = {"kind": encoder.kind}
     for field in fields(encoder):
         value = getattr(encoder, field.name)
         if isinstance(value, np.ndarray):
             with np.errstate(over="ignore"):
                 short = value.astype(np.float32)
-            arrays[f"{prefix}_{field.name}"] = short if np.array_equal(short, value) else value
-        else:
-            facts[field.name] = list(value) if isinstance(value, tuple) else value
+            value = short if np.array_equal(short, value) else value
+        facts[field.name] = list(value) if isinstance(value, tuple) else value
     return facts
 
 
-def unpack_encoder(facts: Mapping[str, Any], prefix: str, arrays: Mapping[str, Array]) -> Encoder:
-    """The encoder that `pack_encoder` wrote; an error if it contradicts itself."""
+def pack_encoder(encoder: Encoder, numbers: dict[str, list[Array]]) -> dict[str, Any]:
+    """An encoder as JSON; its arrays, whose types and shapes this has, join those of all columns by their type."""
+    facts = facts_of(encoder)
+    for name, value in facts.items():
+        if isinstance(value, np.ndarray):
+            numbers.setdefault(value.dtype.name, []).append(value.ravel())
+            facts[name] = {value.dtype.name: list(value.shape)}
+    return facts
+
+
+def unpack_encoder(facts: Mapping[str, Any], numbers: dict[str, Array]) -> Encoder:
+    """The encoder that `pack_encoder` wrote, which takes its numbers from the first that are left; an error if it
+    contradicts itself.
+    """
     cls = KINDS[facts["kind"]]
     parts: dict[str, Any] = {}
     for field in fields(cls):
-        if field.name == "order" and "order" not in facts:  # files of before it was there
-            continue
-        value = arrays.get(f"{prefix}_{field.name}", facts.get(field.name))
-        value = value.astype(np.float64) if isinstance(value, np.ndarray) else value
+        value = facts[field.name]
+        if isinstance(value, dict):
+            ((dtype, shape),) = value.items()
+            n = int(np.prod(shape))
+            value, numbers[dtype] = numbers[dtype][:n].reshape(shape).astype(np.float64), numbers[dtype][n:]
         parts[field.name] = tuple(value) if isinstance(value, list) else value
     encoder = cls(**parts)
     check_encoder(encoder)

@@ -91,14 +91,20 @@ class TableEncoding:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def pack(self, arrays: dict[str, Array]) -> dict[str, Any]:
-        """The encoding as JSON; arrays join ``arrays``."""
-        columns = [pack_encoder(encoder, f"column{j}", arrays) for j, encoder in enumerate(self.encoders)]
+        """The encoding as JSON; the numbers of all columns join ``arrays``, as one array of each type."""
+        numbers: dict[str, list[Array]] = {}
+        columns = [pack_encoder(encoder, numbers) for encoder in self.encoders]
+        arrays |= {f"columns_{dtype}": np.concatenate(parts) for dtype, parts in numbers.items()}
         return {"has_names": self.has_names, "columns": columns}
 
     @classmethod
     def unpack(cls, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> TableEncoding:
         """The encoding that `pack` wrote."""
-        columns = [unpack_encoder(part, f"column{j}", arrays) for j, part in enumerate(facts["columns"])]
+        start = "columns_"
+        numbers = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        columns = [unpack_encoder(part, numbers) for part in facts["columns"]]
+        if any(map(len, numbers.values())):
+            raise ValueError("columns have more numbers than their encoders")
         return cls(tuple(columns), bool(facts["has_names"]))
 
 

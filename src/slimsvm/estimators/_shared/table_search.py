@@ -404,8 +404,13 @@ def misfits_of(found: Found, machines: list[Machine], goal: Goal) -> Misfits:
     """The misfits of rows held out in the mean of machines that were not trained on them."""
     if not found.evidences:
         return kept_misfits(np.zeros(0), np.zeros(0), goal)
+    return kept_misfits(evidence_of(found, machines), held_out(found.parts)[0], goal)
+
+
+def evidence_of(found: Found, machines: list[Machine]) -> Array:
+    """What the loss out of fold of a mean of machines needs."""
     evidence: Any = sum(machine.weight * found.evidences[machine.recipe] for machine in machines)
-    return kept_misfits(evidence, held_out(found.parts)[0], goal)
+    return np.asarray(evidence)
 
 
 def kept_misfits(evidence: Array, y: Array, goal: Goal) -> Misfits:

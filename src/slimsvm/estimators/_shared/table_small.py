@@ -2,12 +2,14 @@
 
 It is trained on the mean's predictions in place of y (the log loss of probabilities, the squared loss of numbers), with
 scales of its own, on the training rows and, where that is better, on made rows, which have columns of two training
-rows. It needs no calibration, and C may be large, as there is no noise in what it learns. A machine of the mean that
-has few vectors is taken as it is where it is better.
+rows. It needs no calibration, and C may be large, as there is no noise in what it learns. A model of the mean is taken
+in its place where it is better: one of few numbers as it is, and of many vectors those of them whose scores are nearest
+to its own.
 
 The first fold of the search tells which way is best, and how badly rows fit: a mean of the fold's rows teaches machines
 of its own, and they are judged on the rows held out. Where columns all move together, made rows leave the line on which
-the rows lie; where all combinations of levels occur, they teach what the mean knows of those that are not there.
+the rows lie; where all combinations of levels occur, they teach what the mean knows of those that are not there. The
+first fold tells how far a machine is from the model that it stands for, and all folds how good that model is.
 docs/experiments/tables.md has what else was tried.
 
 Buciluă, Caruana, Niculescu-Mizil: Model Compression, KDD 2006. Hinton, Vinyals, Dean: Distilling the Knowledge in a
@@ -17,10 +19,12 @@ Neural Network, 2015.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
 
+from slimsvm.bases.reduced_set import reduce_model
 from slimsvm.core.clock import is_time_over, no_limit, share_of_time, time_limit
 from slimsvm.estimators._shared.table_goals import LEAST, ClassGoal, Goal
 from slimsvm.estimators._shared.table_search import (
@@ -29,6 +33,9 @@ from slimsvm.estimators._shared.table_search import (
     Misfits,
     Recipe,
     Rows,
+    evidence_of,
+    held_out,
+    kept_misfits,
     machines_of,
     mean_of,
     misfits_of,
@@ -47,7 +54,7 @@ from slimsvm.tasks.smooth import SmoothRegression, task_of_classes
 
 Array = np.ndarray
 # What a machine learns from: the rows alone, made rows with numbers of two, or with columns of two; or the recipe of a
-# machine of the mean, which learned from y.
+# model of the mean, which learned from y.
 Way = str | Recipe
 # Evidence of rows held out by a machine and by its mean; None where no row was held out.
 Apart = tuple[Array, Array] | None
@@ -60,8 +67,11 @@ N_MADE = {"rows": 0, "numbers": 1, "columns": 3}
 OTHER_SHARE, MOST_MADE, LEAST_PROBABILITY = 0.3, 10_000, 1e-3
 # Numbers, of 4 bytes, that rows have which count once for each class that they may be of.
 MOST_NUMBERS = 50_000_000
-# How far rounded vectors may move a score: log odds, or deviations of y. Chosen, not measured.
-HALF_ERROR = 0.01
+# How far rounded vectors may move a prediction: log odds, or deviations of y; and how far the vectors that are left of
+# a mean of one model. Chosen, not measured.
+HALF_ERROR, FEW_ERROR = 0.01, 0.1
+# Vectors, in units of those that are left, up to which a model is one to leave vectors out of. Chosen, not measured.
+MOST_LEFT_OUT = 10
 # Rows of the first fold that tell how a machine is apart from its mean. Chosen, not measured.
 LEAST_APART = 20
 # Of the time that is left after the search, the share of the mean, and then that of the first fold. Chosen, not
@@ -70,34 +80,47 @@ TEACHER_SHARE, FOLD_SHARE = 0.3, 0.5
 
 
 def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Misfits]:
-    """The machine, and misfits of rows held out; the mean itself if it is one machine of few vectors."""
+    """The machine, and misfits of rows held out; the mean itself if it is one model of few numbers, or near to one."""
     with time_limit(share_of_time(TEACHER_SHARE)):
         teacher = machines_of(found, rows)
     misfits = misfits_of(found, teacher, rows.goal)
-    alone = alone_of(teacher, max_basis)
-    if len(teacher) == 1 and alone:
-        return teacher[0], misfits
+    own = own_of(teacher, rows, max_basis)
+    if len(teacher) == len(own) == 1:
+        (machine,) = own.values()
+        if moved_by(machine, teacher[0], rows) <= FEW_ERROR:
+            return machine, misfits
     with time_limit(share_of_time(FOLD_SHARE)):
         evidences = judged_on_a_fold(found, rows, max_basis)
-    way = next(way for way in evidences if isinstance(way, str) or way in alone)
-    machine = taught_by(teacher, found, rows, max_basis, way) if isinstance(way, str) else alone[way]
-    return machine, misfits_of_small(misfits, evidences[way], rows.goal)
+    way = next(way for way in evidences if isinstance(way, str) or way in own)
+    if isinstance(way, Recipe):
+        return own[way], kept_misfits(found.evidences[way], held_out(found.parts)[0], rows.goal)
+    return taught_by(teacher, found, rows, max_basis, way), misfits_of_small(misfits, evidences[way], rows.goal)
 
 
-def alone_of(teacher: list[Machine], max_basis: int) -> dict[Way, Machine]:
-    """The kernel machines of a mean that have few vectors, each as a mean of itself."""
+def own_of(teacher: list[Machine], rows: Rows, max_basis: int) -> dict[Way, Machine]:
+    """The models of a mean, each as a mean of itself, which have few numbers or are near to one of few vectors."""
+    few = {machine.recipe: of_few(machine, rows, max_basis) for machine in teacher}
+    return {recipe: machine for recipe, machine in few.items() if machine is not None}
 
-    def has_few(model: KernelExpansion | AdditiveModel) -> bool:
-        return isinstance(model, KernelExpansion) and model.n_basis <= max_basis
 
-    return {machine.recipe: replace(machine, weight=1.0) for machine in teacher if has_few(machine.model)}
+def of_few(machine: Machine, rows: Rows, max_basis: int) -> Machine | None:
+    """A model of the mean alone, if it has no more numbers than so many vectors, or some of its vectors will do."""
+    model, alone = machine.model, replace(machine, weight=1.0)
+    if isinstance(model, AdditiveModel):
+        return alone if model.weights.size <= max_basis * rows.features.shape[1] else None
+    if model.n_basis > max_basis:
+        if model.n_basis > MOST_LEFT_OUT * max_basis or is_time_over():
+            return None
+        how: Any = {"preimage": "training-rows", "max_iter": 0, "rng": np.random.default_rng(0)}
+        alone = replace(alone, model=rounded(reduce_model(model, max_basis, rows.features, n_jobs=1, **how).model))
+    return halved(alone, rows)
 
 
 def judged_on_a_fold(found: Found, rows: Rows, max_basis: int) -> dict[Way, Apart]:
-    """The ways from the best on, by the loss of the rows held out of the first fold, with evidence of these; the usual
-    one where there are none or there was no time.
+    """The ways from the best on, by the loss that is expected, with evidence of rows held out of the first fold; the
+    usual one where there are none or there was no time.
     """
-    if not found.parts or is_time_over():
+    if not found.evidences or is_time_over():
         return {"numbers" if has_numbers(rows) else "rows": None}
     (rows, held), goal = found.parts[0], rows.goal
 
@@ -106,12 +129,22 @@ def judged_on_a_fold(found: Found, rows: Rows, max_basis: int) -> dict[Way, Apar
             return goal.evidence(mean_of(machines, goal, held.features, rows.n_jobs), held.y)
 
     teacher = machines_of(found, rows)
-    machines = alone_of(teacher, max_basis)
+    machines = own_of(teacher, rows, max_basis)
     machines |= {way: taught_by(teacher, found, rows, max_basis, way) for way in ways_of(rows)}
     own = {way: evidence([machine]) for way, machine in machines.items()}
-    best_first = sorted(own, key=lambda way: goal.loss(own[way], held.y, held.weights))
+
+    def expected(way: Way) -> float:
+        own_model = [replace(machine, weight=1.0) for machine in teacher if machine.recipe == way]
+        return goal.loss(own[way], held.y, held.weights) + beyond_a_fold(found, own_model or teacher, goal)
+
     theirs = evidence(teacher)
-    return {way: (own[way], theirs) for way in best_first}
+    return {way: (own[way], theirs) for way in sorted(own, key=expected)}
+
+
+def beyond_a_fold(found: Found, machines: list[Machine], goal: Goal) -> float:
+    """The loss of a mean of machines out of all folds, less that out of the first one."""
+    evidence, (y, weights), n = evidence_of(found, machines), held_out(found.parts), len(found.parts[0][1].y)
+    return goal.loss(evidence, y, weights) - goal.loss(evidence[:n], y[:n], weights[:n])
 
 
 def ways_of(rows: Rows) -> list[str]:
@@ -135,9 +168,8 @@ def taught_by(teacher: list[Machine], found: Found, rows: Rows, max_basis: int, 
         X, weights = with_made_rows(rows, way)
         problem = problem_of(rows, found, X, mean_of(teacher, rows.goal, X, rows.n_jobs), weights)
     fit = fit_on_trial(Refine(max_basis, learn_metric=True), problem)
-    with no_limit():
-        model = halved(of_pairs(fit.model, problem), rows.features)
-    return Machine(replace(found.smooth, C=C, loss="mean"), 1.0, model, rows.goal.no_calibration())
+    model = rounded(of_pairs(fit.model, problem))
+    return halved(Machine(replace(found.smooth, C=C, loss="mean"), 1.0, model, rows.goal.no_calibration()), rows)
 
 
 def with_made_rows(rows: Rows, way: str) -> tuple[Array, Array]:
@@ -187,11 +219,21 @@ def of_pairs(model: KernelExpansion, problem: Problem) -> KernelExpansion:
     return replace(model, coef=coef[:, first] - coef[:, second], intercept=intercept[first] - intercept[second])
 
 
-def halved(model: KernelExpansion, X: Array) -> KernelExpansion:
-    """The model with vectors that float16 holds, if that moves no score of rows X by more than HALF_ERROR."""
-    half = rounded(replace(model, basis=model.basis.astype(np.float16)))
-    own, theirs = rounded(model).scores(X), half.scores(X)
-    return half if np.abs(own - theirs).max() <= HALF_ERROR else rounded(model)
+def halved(machine: Machine, rows: Rows) -> Machine:
+    """The machine with vectors that float16 holds, if that moves no prediction by more than HALF_ERROR."""
+    model: Any = machine.model
+    half = replace(machine, model=rounded(replace(model, basis=model.basis.astype(np.float16))))
+    return half if moved_by(half, machine, rows) <= HALF_ERROR else machine
+
+
+def moved_by(machine: Machine, other: Machine, rows: Rows) -> float:
+    """How far two machines' predictions are apart, at most: log odds, or deviations of y."""
+    with no_limit():
+        own, theirs = (mean_of([replace(each, weight=1.0)], rows.goal, rows.features, rows.n_jobs)
+                       for each in (machine, other))  # fmt: skip
+    if isinstance(rows.goal, ClassGoal):
+        own, theirs = log_odds(own), log_odds(theirs)
+    return float(np.abs(own - theirs).max())
 
 
 def misfits_of_small(misfits: Misfits, apart: Apart, goal: Goal) -> Misfits:
