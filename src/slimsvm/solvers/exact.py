@@ -46,7 +46,7 @@ from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Pr
 from slimsvm.parts.dual_ascent.interior_point import InteriorSwitch
 from slimsvm.parts.dual_ascent.kernel_values import KernelValues, ValueSettings, caches_rows
 from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun, PairStates, TargetsRun
-from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory
+from slimsvm.parts.dual_ascent.pair_sets import SharedKernelRun, fits_in_memory, largest_pair
 from slimsvm.parts.dual_ascent.smo import NewtonSteps, SetSettings
 from slimsvm.parts.dual_ascent.sweeps import SweepRun
 from slimsvm.parts.problem import RANDOM_ACCESS, Kept, Need, Problem, check_count, check_needs
@@ -86,6 +86,9 @@ class ExactSettings:
     # ``keep_share`` of the greatest change of g in the last pass (shrinking). Chosen, not measured.
     worth_dropping: float = 0.2
     keep_share: float = 0.5
+    # Sparse rows and the linear kernel of two classes: up to so many rows by kernel values, more by sweeps
+    # ("Text with the linear kernel by sweeps").
+    rows_not_swept: int = 500
     # The fit ends after this many working sets in which D rose by no more than this share of itself, as rounding does.
     stalled_sets: int = 20
     rounding: float = 1e-16
@@ -458,12 +461,12 @@ class ExactRun(Run):
         return fit
 
 
-def sweeps_suit(problem: Problem) -> bool:
-    """Return whether the problem has two classes, the linear kernel and sparse rows that fit in memory."""
-    rows, task = problem.rows, problem.task
-    is_linear = problem.kernel.has_weights and rows.is_sparse and rows.in_memory and not problem.is_small
+def sweeps_suit(problem: Problem, n_rows: int) -> bool:
+    """Return whether two classes of so many rows have the linear kernel and sparse rows that fit in memory."""
+    rows = problem.rows
+    is_linear = problem.kernel.has_weights and rows.is_sparse and rows.in_memory
     fits = 8 * (rows.n_features + 2 * rows.n_stored) <= problem.memory_limit / 2
-    return is_linear and fits and task.has_two_classes and not task.has_costs
+    return is_linear and fits and n_rows > problem.settings_of(ExactSettings).rows_not_swept
 
 
 NEEDS = (
@@ -528,12 +531,14 @@ class Exact(Solver):
         if problem.task.has_columns:
             assert not isinstance(state, DualState)
             return TargetsRun(problem, self, state)
+        is_usual = self.working_set_size is None
         if problem.task.class_pairs():
             assert not isinstance(state, DualState)
             memory = problem.settings_of(ExactSettings).cache_share * problem.memory_limit
-            is_small = fits_in_memory(problem, memory) and self.working_set_size is None
-            return (SharedKernelRun if is_small else OneVsOneRun)(problem, self, state)
+            is_small = fits_in_memory(problem, memory) and not sweeps_suit(problem, largest_pair(problem))
+            return (SharedKernelRun if is_small and is_usual else OneVsOneRun)(problem, self, state)
         assert not isinstance(state, PairStates)
-        if sweeps_suit(problem) and self.working_set_size is None:
+        has_margins_of_1 = problem.task.has_two_classes and not problem.task.has_costs
+        if is_usual and has_margins_of_1 and sweeps_suit(problem, problem.rows.n_rows):
             return SweepRun(problem, state, lambda state: ExactRun(problem, None, state))
         return ExactRun(problem, self.working_set_size, state)

@@ -335,7 +335,12 @@ def fits_in_memory(problem: Problem, memory_limit: float) -> bool:
 def most_rows(problem: Problem) -> int:
     """Return the number of rows of the largest pair, or of all pairs if these are few."""
     n = problem.rows.n_rows
-    return n if n <= SMALL_N else int(np.sort(np.bincount(problem.examples.labels))[-2:].sum())
+    return n if n <= SMALL_N else largest_pair(problem)
+
+
+def largest_pair(problem: Problem) -> int:
+    """Return the number of rows of the largest pair."""
+    return int(np.sort(np.bincount(problem.examples.labels))[-2:].sum())
 
 
 class SharedKernelRun(OneVsOneRun):
