@@ -55,6 +55,16 @@ def test_labels_are_binary_problems_over_one_basis(kernel, sparse):
     np.testing.assert_array_equal(clf.support_vectors_.toarray() if sparse else clf.support_vectors_, X[clf.support_])
 
 
+def test_probabilities_of_labels_are_those_of_each_alone():
+    """Rows are left out in closed form, of all labels at once."""
+    X, Y = several()
+    together = SVC(gamma=0.5, tol=1e-7, probability=True).fit(X, Y)
+    for c in range(3):
+        alone = SVC(gamma=0.5, tol=1e-7, probability=True).fit(X, Y[:, c])
+        np.testing.assert_allclose(together.calibration_[c], alone.calibration_[0], rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(together.predict_proba(X)[:, c], alone.predict_proba(X)[:, 1], atol=1e-5)
+
+
 @pytest.mark.parametrize("solver", [*SOLVERS, "low-rank"], ids=str)
 def test_solvers_of_several_labels(solver, tmp_path):
     X, Y = several()

@@ -87,9 +87,12 @@ def out_of_sample(solver: Solver, problem: Problem, fit: Fit) -> tuple[Array, Ar
 
 
 def left_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[Array, Array]:
-    """Rows and scores in closed form where the fit is the exact solver's, else by a second fit."""
+    """Rows and scores in closed form where the fit is the exact solver's, else by a second fit; so of several
+    quantiles, whose intervals would be too narrow.
+    """
     solved = problem if fit.solved is None else fit.solved
     is_exact = isinstance(solver, Exact) and fit.kept is not None and solved.kernel.is_inner_product
+    is_exact = is_exact and not (solved.task.has_columns and solved.task.has_targets)
     if is_exact and not fit.is_too_coarse:
         rows = some_of_each(codes, solved.settings_of(LeaveOneOutSettings).most_rows, LEAST_OF_CLASS)
         with suppress(np.linalg.LinAlgError):  # kernel values of no inner product
@@ -313,13 +316,13 @@ class Probabilities:
     def predict_proba(self: Any, X: Any) -> Array:
         """Probabilities of the classes, calibrated on scores of rows that the model was not trained on.
 
-        With the exact solver (two classes, pairs of classes) these scores approximate those of a model trained without
-        the row, in closed form. With other solvers, a second fit with the same C and kernel holds out a fifth of the
-        rows. If C, gamma or scales of features were chosen or learned, that used all rows. `partial_fit` calibrates on
-        the last 5,000 rows that it received, with their scores before it learned from them, and on the first chunk
-        after it was trained on. A fit that was cut short is calibrated on some of its training rows. With
-        ``loss="logistic"`` there is no calibration: the scores of two classes and of labels are log odds, those of
-        several classes are logarithms of probabilities, up to a constant for each row.
+        With the exact solver these scores approximate those of a model trained without the row, in closed form. With
+        other solvers, a second fit with the same C and kernel holds out a fifth of the rows. If C, gamma or scales of
+        features were chosen or learned, that used all rows. `partial_fit` calibrates on the last 5,000 rows that it
+        received, with their scores before it learned from them, and on the first chunk after it was trained on. A fit
+        that was cut short is calibrated on some of its training rows. With ``loss="logistic"`` there is no calibration:
+        the scores of two classes and of labels are log odds, those of several classes are logarithms of probabilities,
+        up to a constant for each row.
 
         For two classes, and for each of several labels, `predict` names the class with a probability above 1/2. For
         several classes the odds of all pairs are coupled; for ordered classes each class has the probability between

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class LeaveOneOutSettings:
     of_residual: float = 0.25
     band: float = 0.5
     most_bands: int = 8
-    # Pairs of classes share the kernel values of all support vectors if these are at most this many per pair: one call
+    # Several columns share the kernel values of all support vectors if these are at most this many for each: one call
     # takes as long as computing this many.
     values_of_call: int = 1 << 16
     # The most multiply-adds of a call, if it may be split: Ctrl-C waits for its end.
@@ -78,7 +79,8 @@ class Values:
         self.K, n, used = fit.kept.get("K"), problem.rows.n_rows, fit.basis_rows
         self.places = np.arange(n)  # places of rows in K; -1: not in it
         if self.K is None or self.K.dtype != np.float64:
-            most = min(self.own.values_of_call * len(problem.task.class_pairs()), problem.memory_limit // 32)
+            n_columns = fit.model.coef.shape[1]
+            most = min(self.own.values_of_call * (n_columns if n_columns > 1 else 0), problem.memory_limit // 32)
             self.places, is_shared = np.full(n, -1), len(used) ** 2 <= most
             self.places[used] = np.arange(len(used)) if is_shared else -1
             self.K = self.block(used, used) if is_shared else None
@@ -131,7 +133,7 @@ class Values:
 
 
 class Columns:
-    """The score columns of a fit, one after another: two classes, pairs of classes or a regression.
+    """The score columns of a fit, one after another: two classes, pairs of classes, labels or a regression.
 
     Attributes
     ----------
@@ -146,7 +148,7 @@ class Columns:
     """
 
     def __init__(self, problem: Problem, fit: Fit) -> None:
-        pairs, self.unit = problem.task.class_pairs(), 1.0
+        pairs, self.unit, has_total = problem.task.class_pairs(), 1.0, False
         assert fit.kept is not None
         if pairs:
             labels = problem.examples.labels
@@ -157,17 +159,21 @@ class Columns:
             self.v, scores = (np.concatenate(part) for part in points)
             target = np.where(labels[self.rows] == np.repeat([a for a, _ in pairs], self.sizes), 1.0, -1.0)
             C_of_row = np.repeat(problem.C * problem.task.pair_factors(), self.sizes)
-            self.size, epsilon = problem.examples.weights[self.rows] * C_of_row, 0.0
+            self.size, epsilon = problem.examples.weights[self.rows] * C_of_row, np.zeros(len(self.rows))
         else:
-            dual, n = Dual.of(problem), problem.rows.n_rows
-            self.rows, self.sizes = np.arange(n), np.array([n])
-            self.v, scores = fit.kept.get(LAST)
-            target, self.size, epsilon = dual.target, np.maximum(dual.hi, -dual.lo), dual.epsilon
+            columns, n = problem.task.columns(problem.examples), problem.rows.n_rows
+            duals = [Dual.of(problem, *column) for column in columns] or [Dual.of(problem)]
+            names: list[Any] = [(LAST, k) for k in range(len(columns))] or [LAST]
+            self.rows, self.sizes = np.tile(np.arange(n), len(duals)), np.full(len(duals), n)
+            self.v, scores = (np.concatenate(part) for part in zip(*map(fit.kept.get, names), strict=True))
+            target, epsilon = np.concatenate([dual.target for dual in duals]), np.repeat([d.epsilon for d in duals], n)
+            self.size = np.concatenate([np.maximum(dual.hi, -dual.lo) for dual in duals])
+            has_total = duals[0].total > 0
         is_free = problem.intercept == "free"
         self.scores = scores + np.repeat(fit.model.intercept, self.sizes) if is_free else scores
         residuals = np.abs(self.scores - target)
         self.off = np.abs(residuals - epsilon)
-        if problem.task.has_targets or (not pairs and dual.total):  # targets and one class have no margin
+        if problem.task.has_targets or has_total:  # targets and one class have no margin
             self.unit = problem.settings_of(LeaveOneOutSettings).of_residual * float(residuals.mean())
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
 
@@ -258,7 +264,7 @@ def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
     Parameters
     ----------
     problem : Problem
-        The problem that ``fit`` solved exactly: two classes, pairs of classes or a regression.
+        The problem that ``fit`` solved exactly: two classes, pairs of classes, labels or a regression.
     fit : Fit
         The fit with its ``kept`` store. Kernel evaluations are added to its counter.
     rows : int64 ndarray

@@ -287,7 +287,3 @@ class TargetsRun(OneVsOneRun):
         (task, examples), n = self.columns[k], self.problem.rows.n_rows
         here = np.zeros((n, 1)), np.zeros(0)
         return task.along(here, here, 0.0, examples)[0]
-
-    def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """Return one model of all targets, without the values that closed-form leave-one-out scores need."""
-        return replace(super().finish(status, history), kept=None)
