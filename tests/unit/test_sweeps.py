@@ -128,3 +128,11 @@ def test_roots_beyond_the_range_are_its_ends():
     while not root.is_met(2.0 - root.x, 1e-9, 1e-12):
         assert len(root.asked) < 60
     assert root.x == 1.0
+
+
+def test_probabilities_are_those_of_dense_rows():
+    """Rows at their bound are there still where one class has been scaled down for the balance."""
+    X, y = text(900, 400)
+    swept, dense = (SVC(kernel="linear", probability=True).fit(rows, y) for rows in (X, X.toarray()))
+    assert "sweeps" in swept.history_[-1]
+    np.testing.assert_allclose(swept.predict_proba(X), dense.predict_proba(X), atol=0.01)
