@@ -182,7 +182,8 @@ class ExactRun(Run):
         n, side = self.kernel_rows.n_rows, np.sign(self.dual.lo + self.dual.hi)
         if not side.any():
             return self.dual.outermost(self.dual.target)
-        sample = np.sort(self.generator().choice(n, min(n, self.settings.first_rows), replace=False))
+        most = self.settings.first_rows
+        sample = np.arange(n) if n <= most else np.sort(self.generator().choice(n, most, replace=False))
         above, below = side[sample] > 0, side[sample] < 0
         coef = above - below * (float(above.sum()) / max(float(below.sum()), 1.0))
         likeness = self.kernel_rows.scores(self.kernel_rows.points(sample), coef[:, None])[:, 0]
