@@ -1,9 +1,10 @@
 """Sphinx settings: `make docs`."""
 
+import re
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-from docutils.nodes import SkipNode
+from docutils.nodes import SkipNode, Text, literal, literal_block, raw
 from latex2mathml.converter import convert
 
 project = "slimsvm"
@@ -30,6 +31,7 @@ suppress_warnings = ["config.cache"]  # the gallery's settings have a function
 templates_path = ["templates"]  # the page of a public name, which the API reference makes in docs/api
 html_theme = "furo"
 html_title = "slimsvm"
+smartquotes_action = "D"  # dashes alone: gamma="learn" stands in tables and docstrings, and is copied from there
 html_show_copyright = False
 html_static_path = ["static"]
 html_css_files = ["wide.css"]
@@ -117,8 +119,17 @@ def _used_in(app, what, name, member, options, lines):
         lines += ["", f".. minigallery:: {' '.join(used)}", "   :add-heading: Used in", "   :heading-level: ^", ""]
 
 
+def _keep_units(app, doctree, docname):
+    """A number and its unit stand on one line."""
+    for text in list(doctree.findall(Text)):
+        kept = re.sub(r"(?<=\d) (?=%|(?:s|ms|µs|kB|MB)\b)", "\N{NO-BREAK SPACE}", text)
+        if kept != text and not isinstance(text.parent, (literal, literal_block, raw)):
+            text.parent.replace(text, Text(kept))
+
+
 def setup(app):
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", _used_in)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("doctree-resolved", _keep_units)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))

@@ -182,7 +182,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def entry(text: str) -> str:
     """An entry of a table; sentences have room, so that rows are not as high as a screen."""
-    kind = ' class="sentence"' if len(text) > 50 else ""
+    kind = ' class="sentence"' if len(text) > 60 else ""
     return f"<td{kind}>{html.escape(text)}</td>"
 
 

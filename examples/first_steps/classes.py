@@ -25,11 +25,11 @@ small = SVC(C=10, gamma=2, max_basis=15, random_state=0).fit(X_train, y_train)
 # The regions hardly differ; the small model needs a few per cent of the vectors. The
 # surface shows the score: it is 0 on the solid line, where the classes meet.
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.8), layout="constrained")
 for ax, name, clf in zip(axes, ["SVC()", "SVC(max_basis=15)"], [exact, small], strict=True):
     DecisionSurfaceDisplay.from_estimator(clf, X_test, y_test, max_points=300, ax=ax)
     error = 100 * (1 - clf.score(X_test, y_test))
-    ax.set_title(f"{name}: {clf.n_basis_} vectors, test error {error:.1f} %")
+    ax.set_title(f"{name}\n{clf.n_basis_} vectors, test error {error:.1f} %")
 
 # %%
 # A bound on the relative distance between the objective and the exact SVM's optimum:

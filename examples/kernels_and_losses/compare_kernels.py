@@ -16,7 +16,7 @@ from slimsvm.plots import DecisionSurfaceDisplay
 
 n_rows = 400  # tests: 100
 X, y = make_moons(2 * n_rows, noise=0.2, random_state=0)
-machines = {
+models = {
     'kernel="rbf"': SVC(C=10, gamma=2),
     'kernel="matern32"': SVC(C=10, gamma=2, kernel="matern32"),
     'kernel="rational_quadratic"': SVC(C=10, gamma=2, kernel="rational_quadratic"),
@@ -26,8 +26,8 @@ machines = {
     'kernel="linear"': SVC(C=10, kernel="linear"),
 }
 
-figure, axes = plt.subplots(2, 4, figsize=(15, 8), layout="constrained")
-for ax, (name, clf) in zip(axes.flat, machines.items()):
+figure, axes = plt.subplots(4, 2, figsize=(8, 14), layout="constrained")
+for ax, (name, clf) in zip(axes.flat, models.items()):
     clf.fit(X[:n_rows], y[:n_rows])
     DecisionSurfaceDisplay.from_estimator(
         clf, X[n_rows:], y[n_rows:], grid_resolution=101, max_points=200, ax=ax
@@ -36,5 +36,5 @@ for ax, (name, clf) in zip(axes.flat, machines.items()):
     ax.get_legend().remove()
     error = 100 * (1 - clf.score(X[n_rows:], y[n_rows:]))
     ax.set_title(f"{name}\n{error:.1f} % errors, {clf.n_basis_} vectors")
-axes[1, 3].set_axis_off()
-axes[1, 3].legend(handles, [*names[:-1], "vectors"], loc="center", fontsize="large")
+axes[3, 1].set_axis_off()
+axes[3, 1].legend(handles, [*names[:-1], "vectors"], loc="center", fontsize="large")

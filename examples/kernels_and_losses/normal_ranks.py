@@ -32,7 +32,7 @@ for kernel in ("rbf", "laplacian"):
             1 - clf.score(X[test], y[test])
         )
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")
 for scaler, ax_label in (
     (StandardScaler(), "StandardScaler"),
     (NormalRanks(), "NormalRanks"),

@@ -28,7 +28,7 @@ def edited(*editors):
     return SVC(C=1, gamma=2).fit(*rows)
 
 
-machines = {
+models = {
     "SVC()": SVC(C=1, gamma=2).fit(X, y),
     "EditedNN": edited(EditedNN()),
     "MultiEdit, Condense": edited(MultiEdit(random_state=0), Condense(random_state=0)),
@@ -36,8 +36,8 @@ machines = {
     "CrossTrainedSVC": CrossTrainedSVC(gamma=2, random_state=0).fit(X, y),
     'loss="ramp"': SVC(C=1, gamma=2, loss="ramp").fit(X, y),
 }
-figure, axes = plt.subplots(2, 3, figsize=(13, 9), layout="constrained")
-for ax, (name, clf) in zip(axes.flat, machines.items(), strict=True):
+figure, axes = plt.subplots(3, 2, figsize=(8, 11), layout="constrained")
+for ax, (name, clf) in zip(axes.flat, models.items(), strict=True):
     DecisionSurfaceDisplay.from_estimator(
         clf, X, y, grid_resolution=101, max_points=400, ax=ax
     )
@@ -45,6 +45,4 @@ for ax, (name, clf) in zip(axes.flat, machines.items(), strict=True):
     ax.set_title(f"{name}\n{clf.n_basis_} vectors, test error {error:.1f} %")
     handles, names = ax.get_legend_handles_labels()
     ax.get_legend().remove()
-figure.legend(
-    handles, [*names[:-1], "vectors"], loc="outside upper center", ncols=len(names)
-)
+figure.legend(handles, [*names[:-1], "vectors"], loc="outside upper center", ncols=3)

@@ -16,15 +16,15 @@ X, y = two_gaussians(n_rows, random_state=0)
 X_test, y_test = two_gaussians(10_000, random_state=1)
 sizes = [n_rows // 8, n_rows // 4, n_rows // 2, n_rows]
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-for marker, (name, machine) in zip(
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")
+for marker, (name, model) in zip(
     "os",
     {
         "SVC()": SVC(C=1, gamma=0.5),
         "CrossTrainedSVC()": CrossTrainedSVC(gamma=0.5, random_state=0),
     }.items(),
 ):
-    fits = [machine.__class__(**machine.get_params()).fit(X[:n], y[:n]) for n in sizes]
+    fits = [model.__class__(**model.get_params()).fit(X[:n], y[:n]) for n in sizes]
     axes[0].plot(sizes, [fit.n_basis_ for fit in fits], marker + "-", label=name)
     axes[1].plot(
         sizes,

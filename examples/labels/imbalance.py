@@ -25,7 +25,7 @@ X, y = make_classification(
 )
 X_train, y_train, X_test, y_test = X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:]
 
-machines = {
+models = {
     "SVC()": SVC(),
     'class_weight="balanced"': SVC(class_weight="balanced"),
     'loss="f1"': SVC(loss="f1", C=100),
@@ -33,7 +33,7 @@ machines = {
 }
 measures = {"precision": precision_score, "recall": recall_score, "F1": f1_score}
 found = {}
-for name, clf in machines.items():
+for name, clf in models.items():
     clf.fit(X_train, y_train)
     values = {
         key: measure(y_test, clf.predict(X_test), zero_division=0)

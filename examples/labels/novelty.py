@@ -20,7 +20,7 @@ normal, _ = make_moons(2_000, noise=0.08, random_state=1)
 novel = np.random.default_rng(0).uniform([-1.6, -1.1], [2.6, 1.6], (300, 2))
 clf = OneClassSVM(nu=0.05, gamma=8, calibration_size=0.2, random_state=0).fit(X)
 
-figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.6), layout="constrained")
 shown = np.vstack([normal[:200], novel[:60]])
 DecisionSurfaceDisplay.from_estimator(clf, shown, np.repeat([1, -1], [200, 60]), ax=axes[0])
 axes[0].set_title("Score; circles are the model's vectors")

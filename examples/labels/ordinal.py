@@ -29,7 +29,7 @@ plain = SVC(C=10, gamma=0.1).fit(X[train], grade[train])
 # On the left scores of test rows, by their true grade, and the thresholds. On the right
 # how far predictions are off.
 
-figure, axes = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 4), layout="constrained")
 scores = (
     ordinal.decision_function(X[test])[:, 1] + ordinal.thresholds_[0]
 )  # the function before the thresholds

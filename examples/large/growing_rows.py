@@ -19,13 +19,13 @@ n_rows = 64_000  # tests: 640
 X, y = checkerboard(n_rows, random_state=0)
 X_test, y_test = checkerboard(10_000, random_state=1)
 sizes = [n_rows // 32, n_rows // 8, n_rows // 2, n_rows]
-machines = {
+models = {
     "SVC()": SVC(gamma=10),
     "SVC(max_basis=50)": SVC(gamma=10, max_basis=50, random_state=0),
 }
 
 found = {}
-for name, clf in machines.items():
+for name, clf in models.items():
     for n in sizes:
         start = time.process_time()
         clf.fit(X[:n], y[:n])
@@ -34,14 +34,14 @@ for name, clf in machines.items():
             (seconds, clf.n_basis_, 100 * (1 - clf.score(X_test, y_test)))
         )
 
-figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
 for ax, label, k in zip(
     axes, ("processor seconds of fit", "vectors", "test error (%)"), range(3), strict=True
 ):
     for marker, (name, values) in zip("os", found.items()):
         ax.plot(sizes, [value[k] for value in values], marker + "-", label=name)
-    ax.set(xscale="log", xlabel="training rows", ylabel=label)
-    ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
+    ax.set(xscale="log", xlabel="thousands of training rows", ylabel=label)
+    ax.set_xticks(sizes, [f"{n / 1000:g}" for n in sizes])
     ax.set_xticks([], minor=True)
     ax.set_ylim(0, ax.get_ylim()[1])
-axes[0].legend()
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)

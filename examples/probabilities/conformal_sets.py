@@ -23,7 +23,7 @@ clf = SVC(gamma=0.5, calibration_size=0.2, random_state=0).fit(X_train, y_train)
 # the right what is promised and what was found, and how many classes a set has. (The
 # promise is one over the draw of all rows: one model may miss a little more or less.)
 
-figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.6), layout="constrained")
 sizes = clf.predict_set(X_test, alpha=0.1).sum(axis=1)
 for size, marker in enumerate("x.o*"):
     if (sizes == size).any():

@@ -24,7 +24,7 @@ def draw(n):
 
 X, y = draw(n_rows)
 X_test, y_test = draw(2_000)
-machines = {
+models = {
     "SVR(calibration_size=0.2)": SVR(C=10, gamma=0.3, calibration_size=0.2, random_state=0),
     'SVR(loss="quantile", quantile=[0.05, 0.95], …)': SVR(
         C=10,
@@ -36,8 +36,8 @@ machines = {
     ),
 }
 
-figure, axes = plt.subplots(1, 2, figsize=(12, 4.6), sharey=True, layout="constrained")
-for ax, (name, reg) in zip(axes, machines.items(), strict=True):
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.2), sharey=True, layout="constrained")
+for ax, (name, reg) in zip(axes, models.items(), strict=True):
     low, high = reg.fit(X, y).predict_interval(X_test, alpha=0.1).T
     ax.scatter(X_test[::4], y_test[::4], s=6, color="grey", label="test rows")
     ax.fill_between(X_test[:, 0], low, high, alpha=0.4, label="interval, alpha = 0.1")

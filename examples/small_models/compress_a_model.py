@@ -18,7 +18,7 @@ X, y = make_circles(n_rows, noise=0.15, factor=0.5, random_state=0)
 large = LibSVC(C=1, gamma=1).fit(X, y)
 small = slimsvm.compress(large, max_basis=8, X=X, random_state=0)
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.8), layout="constrained")
 for ax, name, clf in zip(
     axes, ["scikit-learn's SVC", "compressed"], [large, small], strict=True
 ):

@@ -18,7 +18,7 @@ X, y = checkerboard(n_rows, random_state=0)
 cuts = SVC(C=1, gamma=10, solver=ExactCuts(tol_relative=0.001)).fit(X, y)
 online = SVC(C=1, gamma=10, solver=LASVM(tol_relative=0.001), random_state=0).fit(X, y)
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 4), layout="constrained")
 for ax, name, clf in zip(axes, ["ExactCuts", "LASVM"], [cuts, online], strict=True):
     ConvergenceDisplay.from_estimator(clf, ax=ax)
     ax.set_title(name)

@@ -27,7 +27,7 @@ MetricDisplay.from_estimator(clf, feature_names=names)
 # The exact SVM benefits from learned scales, too: ``solver="exact"`` learns them with
 # few vectors first.
 
-machines = {
+models = {
     "SVC()": SVC(),
     'SVC(C="validate",\ngamma="validate")': SVC(
         C="validate", gamma="validate", random_state=0
@@ -38,11 +38,11 @@ machines = {
     'SVC(gamma="learn",\nmax_basis=20)': clf,
 }
 errors = [
-    100 * (1 - machine.fit(X_train, y_train).score(X_test, y_test))
-    for machine in machines.values()
+    100 * (1 - model.fit(X_train, y_train).score(X_test, y_test))
+    for model in models.values()
 ]
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
-bars = ax.barh(list(machines), errors)
+bars = ax.barh(list(models), errors)
 ax.bar_label(bars, fmt="%.1f", padding=3)
 ax.set(xlabel="test error (%)", xlim=(0, 1.15 * max(errors)))
 ax.invert_yaxis()

@@ -32,7 +32,7 @@ def draw(n, size=12):
 
 X, y, qid = draw(n_queries)
 X_test, y_test, qid_test = draw(n_test)
-machines = {
+models = {
     "SVR": SVR(C=1, gamma=0.1).fit(X, y),
     'RankSVM(loss="swaps")': RankSVM(C=10, gamma=0.1).fit(X, y, qid=qid),
     'RankSVM(loss="average_precision")': RankSVM(
@@ -55,8 +55,8 @@ def ndcg(scores, k):
 
 firsts = [1, 2, 3, 5, 8, 12]
 figure, ax = plt.subplots(figsize=(8.5, 4.2), layout="constrained")
-for marker, (name, machine) in zip("os^", machines.items()):
-    scores = machine.predict(X_test)
+for marker, (name, model) in zip("os^", models.items()):
+    scores = model.predict(X_test)
     ax.plot(firsts, [ndcg(scores, k) for k in firsts], marker + "-", label=name)
 ax.set(xlabel="k", ylabel="NDCG of the first k rows", xticks=firsts)
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))

@@ -67,7 +67,7 @@ ConfusionMatrixDisplay.from_predictions(
 
 words = clf[0].get_feature_names_out()
 weights = clf.decision_function(list(words)) - clf.decision_function([""])
-figure, axes = plt.subplots(1, 3, figsize=(11, 2.8), sharex=True, layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(8.6, 2.8), sharex=True, layout="constrained")
 for ax, name, column in zip(axes, clf.classes_, weights.T, strict=True):
     order = np.argsort(-column)[:5][::-1]
     ax.barh(words[order], column[order])

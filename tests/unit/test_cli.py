@@ -287,6 +287,16 @@ def test_an_interrupted_fit_is_saved(capsys, tmp_path, files, monkeypatch):
     assert slimsvm.load(model).status_ == "interrupted"
 
 
+@pytest.mark.parametrize(
+    ("loss", "hint"),
+    [("ramp", "(no bound is known)"), ("roc_auc --solver uniform-cuts", "slimsvm info --certificate does)")],
+)
+def test_an_objective_without_a_bound_says_where_one_is(capsys, tmp_path, files, loss, hint):
+    argv = ["train", str(files / "board.txt"), str(tmp_path / "m.slim"), "--quiet", "--loss", *loss.split()]
+    assert main(argv) == 0
+    assert fields(capsys.readouterr().out)["objective"].endswith(hint)
+
+
 def test_an_objective_that_was_not_computed(capsys, tmp_path, files):
     argv = ["train", files / "board.txt", tmp_path / "m.slim", "--solver", "uniform-cuts", "--sample-size", "50"]
     report = run_json(capsys, *argv, "--set", "final_objective=false")

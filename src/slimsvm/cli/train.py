@@ -486,18 +486,20 @@ def print_report(report: dict[str, Any]) -> None:
         "seconds": f"{report['seconds']:.2f}",
         "kernel evaluations": count(report["n_kernel_evals"]),
         "basis vectors": f"{report['n_basis']:,}",
-        "objective": describe_objective(report["objective"], report["lower_bound"]),
+        "objective": describe_objective(report["objective"], report["lower_bound"], report["solver"]),
         "test": describe_quality(report["test"]) if "test" in report else None,
         "model": f"{report['model']}, {size(report['model_bytes'])}",
     }
     print_fields(fields)
 
 
-def describe_objective(objective: float, lower_bound: float | None) -> str:
+def describe_objective(objective: float, lower_bound: float | None, solver: str) -> str:
     """Return the objective, with its lower bound and gap if they are known."""
     if objective is None or np.isnan(objective):
         return "not computed"
     if lower_bound is None:
-        return f"{objective:.6g} (this solver gives no lower bound; slimsvm info --certificate does)"
+        is_convex = solver != "Ramp"
+        hint = "this solver gives no lower bound; slimsvm info --certificate does" if is_convex else "no bound is known"
+        return f"{objective:.6g} ({hint})"
     gap = (objective - lower_bound) / objective if objective > 0 else 0.0
     return f"{objective:.6g}, optimum at least {lower_bound:.6g} (gap {100 * gap:.2g} %)"

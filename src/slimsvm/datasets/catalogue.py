@@ -235,16 +235,14 @@ def _part(
 
 
 def _ida(key: str, shape: tuple[int, int, int, int]) -> Source:
-    text = "realisation k of the official hundred by -k, k = 1..10 (1 unless said); scaled by the source"
+    text = "realisation 1 of the official hundred; NAME-k for k = 2..10 is another one; scaled by the source"
     if key == "image":
-        text = (
-            "realisation k of the official twenty by -k, k = 1..10 (1 unless said; 10 repeats 1); scaled by the source"
-        )
+        text = "realisation 1 of the official twenty; NAME-k for k = 2..9 is another one; scaled by the source"
     return Source(_IDA, partial(ida, key=key), shape, text, _IDA_ORIGIN, n_realisations=10)
 
 
 def _ida_unsplit(key: str, shape: tuple[int, int, int, int], scaling: ScalingName | None) -> Source:
-    text = "our own split by -k, k = 1..10 (1 unless said): a permutation seeded by k, parts of the benchmark's sizes"
+    text = "our own split, a permutation with seed 1, with the benchmark's sizes; NAME-k for k = 2..10 is another one"
     read = partial(ida_unsplit, key=key, n_train=shape[0])
     return Source(_IDA, read, shape, text, f"{_IDA_ORIGIN}; rows from PMLB", scaling, n_realisations=10)
 

@@ -262,7 +262,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
 
     def _encode(self, y, weights):
         if self.loss == "ramp":
-            raise ValueError("loss='ramp' is not convex: no bound on its objective is known; found loss='ramp'")
+            raise ValueError("loss='ramp' is not convex: no bound on its objective is known")
         if self.multilabel_:
             return self._task(), self._task().encode(y, weights), 0.0
         task, codes = self._task(), class_codes(y, self.classes_)
