@@ -1,10 +1,12 @@
 """``python -m benchmarks tables``: README's and the docs' tables are those of the committed results."""
 
+import json
+
 import pytest
 
 from benchmarks.command_line import main
 from benchmarks.report import doc_tables
-from benchmarks.report.doc_tables import PAGES, PLACE, RESULTS, TABLES, WRITTEN, with_tables
+from benchmarks.report.doc_tables import PAGES, PLACE, RESULTS, ROOT, TABLES, WRITTEN, with_tables
 from benchmarks.report.found import Found
 from benchmarks.report.paper_tables import counted_cases
 from slimsvm.cli.output import CommandError
@@ -76,3 +78,20 @@ def test_a_place_for_no_table_is_an_error(found):
 def test_a_table_without_results_is_an_error(name, tmp_path):
     with pytest.raises((CommandError, KeyError, ValueError)):
         TABLES[name](Found(tmp_path))
+
+
+def test_texts_of_pictures_say_what_was_measured():
+    readme, home, tables = (ROOT / name for name in ("README.md", "docs/index.md", "docs/tables.md"))
+    record = json.loads((RESULTS / "cells/first-screen/few-vectors.json").read_text(encoding="utf-8"))
+    lines = {line["method"]: line for line in record["table"]}
+    exact, few = lines["SVC()"], [line for line in lines.values() if line["vectors"] in (100, 200)]
+    assert len(few) == 4
+    assert max(line["error_percent"] for line in few) < exact["error_percent"]
+    said = f"models of 100 and 200 learned vectors err less than the exact SVM of {exact['vectors']:,}"
+    assert said in readme.read_text(encoding="utf-8")
+    assert said in home.read_text(encoding="utf-8")
+    assert "on 32 tables with classes and 21 with numbers: slimsvm stands first on both" in readme.read_text("utf-8")
+    rows = tables.read_text(encoding="utf-8").splitlines()
+    for n_sets in (32, 21):
+        head = next(k for k, row in enumerate(rows) if row.startswith(f"| {n_sets} sets |"))
+        assert rows[head + 2].startswith("| **slimsvm** |")
