@@ -141,7 +141,7 @@ MOVING = {
     "log odds": (SVC(gamma=0.5, max_basis=5, loss="logistic", random_state=0), Y),
     "another kernel": (SVC(gamma=0.5, max_basis=5, kernel="matern32", solver="refine", random_state=0), Y),
     "several labels": (SVC(gamma=0.5, max_basis=5, random_state=0), np.stack([Y, 1 - Y[::-1]], axis=1)),
-    "targets": (SVR(gamma=0.5, max_basis=5, random_state=0), X[:, 0]),
+    "targets": (SVR(gamma=0.5, max_basis=5, solver="refine", random_state=0), X[:, 0]),
     "ordered": (OrdinalSVC(gamma=0.5, max_basis=5, random_state=0), np.digitize(X[:, 0], [-0.4, 0.4])),
 }
 

@@ -47,13 +47,15 @@ def chosen(X, kernel=None, task=None, max_basis=None, learns_metric=False, memor
 )
 def test_vectors_are_learned_where_there_are_derivatives(kernel, task):
     solver = chosen(ROWS, kernel, task, 7)
-    assert (type(solver), solver.max_basis) == (Compact if task == Binary() and kernel.is_inner_product else Refine, 7)
+    is_moved = isinstance(task, Binary | Regression) and kernel.is_inner_product
+    assert (type(solver), solver.max_basis) == (Compact if is_moved else Refine, 7)
 
 
-def test_two_classes_of_many_rows_are_learned():
+def test_two_classes_and_numbers_of_many_rows_are_learned():
     few, many = np.zeros((MOST_REDUCED_OF_TWO, 1)), np.zeros((MOST_REDUCED_OF_TWO + 1, 1))
-    assert type(chosen(few, max_basis=7)) is Compact
-    assert type(chosen(many, max_basis=7)) is Refine
+    for task in (Binary(), Regression(0.1)):
+        assert type(chosen(few, task=task, max_basis=7)) is Compact
+        assert type(chosen(many, task=task, max_basis=7)) is Refine
     assert type(chosen(few, task=Binary(cost_positive=2.0), max_basis=7)) is Refine
 
 

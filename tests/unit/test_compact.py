@@ -425,14 +425,14 @@ def test_time_runs_out():
     assert np.isfinite(clf.decision_function(X)).all()
 
 
-@pytest.mark.parametrize("place", ["greedy", "descend"])
+@pytest.mark.parametrize("place", ["own_vectors", "descend"])
 def test_an_interrupted_search_returns_the_exact_svm_of_a_part_and_warns(monkeypatch, place):
     def press_ctrl_c(*args):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(reduced_models, place, press_ctrl_c)
     X, y = moons(600)
-    settings = {"C": 10.0, "gamma": 1.0, "kernel": "laplacian" if place == "greedy" else "rbf"}
+    settings = {"C": 10.0, "gamma": 1.0, "kernel": "laplacian" if place == "own_vectors" else "rbf"}
     with pytest.warns(ConvergenceWarning, match=r"ended early \(interrupted\): the exact SVM of 400 of the rows"):
         clf = SVC(max_basis="auto", random_state=0, **settings).fit(X, y)
     assert clf.status_ == "interrupted"
@@ -535,6 +535,41 @@ def test_a_given_number_is_moved_if_that_is_near_and_learned_if_not():
     assert far.lower_bound_ <= far.objective_
     learned = SVC(C=1e3, solver=Refine(3), random_state=0).fit(X, y)
     assert far.objective_ <= 1.2 * learned.objective_
+
+
+def test_vectors_that_are_not_near_are_learned_from_where_they_are():
+    """In a few sweeps; from the start only where these end far from the exact objective."""
+    X, y = make_classification(400, 20, n_informative=10, random_state=0)
+    fit = SVC(max_basis=10, random_state=0).fit(X, y)
+    learned = [record for record in fit.history_ if record["stage"] == "learned vectors"]
+    assert 1 <= len(learned) <= trials.SWEEPS + 2
+    assert fit.objective_ <= 1.5 * SVC().fit(X, y).objective_
+
+
+def test_vectors_of_many_features_take_as_many_steps_as_others():
+    """Values of many features take long, and so does the exact SVM; what a step does beside them takes as long."""
+    rng, task = np.random.default_rng(0), Binary()
+    y = np.where(rng.random(400) < 0.5, 1.0, -1.0)
+    settings = (MoveSettings(quick_work=0.0),)
+    found = []
+    for n_features in (10, 190):
+        X = rng.normal(size=(400, n_features))
+        problem = Problem(as_rows(X), task.encode(y), task, RBF(1.0), settings=settings)
+        mover = reduced_models.Mover(problem, rng, EvalCounter())
+        found.append(mover._steps(X, 0, 100, 1e6))
+    assert found[1][0] > found[0][0]
+    assert found[1][1] < 0.6 * found[0][1]
+
+
+def test_the_last_vectors_of_text_are_found_as_those_before():
+    """Up to 50 are preimages, and rows beyond."""
+    X, y = sp.csr_array(np.eye(20, 2000)), np.arange(20) % 2
+    task = Binary()
+    problem = Problem(as_rows(X), task.encode(np.where(y > 0, 1.0, -1.0)), task, RBF(1.0))
+    mover = reduced_models.Mover(problem, np.random.default_rng(0), EvalCounter())
+    assert [mover.most_of_a_kind(X, have, 60) for have in (40, 50, 55)] == [50, 50, 60]
+    assert mover.most_of_a_kind(X, 20, 40) == 40
+    assert mover.most_of_a_kind(X.toarray(), 40, 60) == 60
 
 
 @pytest.mark.parametrize(("C", "ascends"), [(10.0, True), (10.1, False)])

@@ -14,7 +14,7 @@ from slimsvm import SVC, SVR, KernelExpansion, compress
 from slimsvm.bases import distance as distance_of_models
 from slimsvm.bases.distance import Distance, DistanceSettings, descend
 from slimsvm.bases.preimage import TrainingRows
-from slimsvm.bases.reduced_set import ReducedSettings, greedy, reduce_model
+from slimsvm.bases.reduced_set import ReducedSettings, greedy, own_vectors, reduce_model
 from slimsvm.kernels import (
     RBF,
     CallableKernel,
@@ -153,6 +153,36 @@ def test_greedy_finds_the_vectors_a_model_is_made_of():
     coef[[3, 8, 20], 0] = 5.0, -4.0, 3.0
     found = greedy(KernelRows(RBF(10.0), rows, dtype=np.float64), coef, 3, TrainingRows(), rng)
     np.testing.assert_array_equal(found, rows[[3, 8, 20]])
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_vectors_found_together_are_as_many(at_once):
+    rng = np.random.default_rng(0)
+    rows = KernelRows(RBF(0.5), rng.normal(size=(60, 3)), dtype=np.float64)
+    assert greedy(rows, rng.normal(size=(60, 2)), 10, TrainingRows(), rng, at_once).shape == (10, 3)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_own_vectors_explain_more_than_others_of_a_model(is_sparse):
+    """Those of a function that has few; of one that has many, nearer to it than random ones."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)).astype(np.float32)
+    rows = KernelRows(RBF(0.3), csr_array(X) if is_sparse else X, dtype=np.float64)
+    few = np.zeros((60, 2))
+    few[[7, 30, 41]] = [[1.0, -2.0], [3.0, 1.0], [-2.0, 2.0]]
+    found = own_vectors(rows, few, 3, rng)
+    np.testing.assert_array_equal(found.toarray() if is_sparse else found, X[[7, 30, 41]])
+    coef = rng.normal(size=(60, 2))
+
+    def left(basis):
+        K, own = rows.block(rows.points_of(basis)), RBF(0.3).block(basis, basis)
+        T = K.T @ coef
+        return -np.sum(T * np.linalg.solve(own, T))
+
+    X64 = X.astype(np.float64)
+    random = [left(X64[rng.choice(60, 10, replace=False)]) for _ in range(20)]
+    found = own_vectors(rows, coef, 10, rng)
+    assert left((found.toarray() if is_sparse else found).astype(np.float64)) < min(random)
 
 
 def test_greedy_stops_at_the_rank():

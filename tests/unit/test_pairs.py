@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from slimsvm.kernels import KERNELS, KernelRows, get_kernel
+from slimsvm.kernels import KERNELS, RBF, KernelRows, Laplacian, get_kernel
 from slimsvm.kernels.operands import RowSizes, Sized
-from slimsvm.kernels.pairs import between
+from slimsvm.kernels.pairs import between, with_few
 from tests import naive
 
 ROWS = np.random.default_rng(0).normal(size=(40, 6)) + 3.0
@@ -34,3 +34,31 @@ def test_vectors_far_from_the_others_are_taken_about_one_of_their_own():
     kernel = get_kernel("rbf", gamma=0.1)
     found = between(KernelRows(kernel, far), far)
     np.testing.assert_allclose(found[5:, 5:], naive.kernel_matrix(kernel, far[5:], far[5:]), atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.1, np.linspace(0.05, 0.2, 6)], ids=["one", "of each feature"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_of_few_vectors_with_all_rows_are_those_of_the_core(dtype, gamma):
+    rows, few = KernelRows(RBF(gamma), ROWS, dtype=dtype), ROWS[:9] + 0.5
+    found = with_few(rows, few)
+    assert found is not None
+    assert rows.counter.n == 9 * 9 + 40 * 9
+    assert found[0].dtype == np.float64
+    assert found[1].dtype == dtype
+    np.testing.assert_allclose(found[0], between(rows, few), rtol=1e-12)
+    np.testing.assert_allclose(found[1], rows.block(rows.points_of(few)), rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rows", "few"),
+    [
+        (KernelRows(Laplacian(0.1), ROWS), ROWS[:9]),
+        (KernelRows(RBF(0.1), csr_array(ROWS)), ROWS[:9]),
+        (KernelRows(RBF(0.1), ROWS, memory_limit=0), ROWS[:9]),
+        (KernelRows(RBF(0.1), ROWS), 1e10 + ROWS[:9]),
+        (KernelRows(RBF(0.1), ROWS), np.tile(ROWS, (100, 1))),
+    ],
+    ids=["another kernel", "sparse rows", "rows not kept", "far vectors", "many vectors"],
+)
+def test_other_vectors_have_the_cores_values(rows, few):
+    assert with_few(rows, few) is None

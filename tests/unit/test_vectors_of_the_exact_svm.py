@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm import SVC, Blocks, Compact, Refine, load
+from slimsvm import SVC, SVR, Blocks, Compact, Refine, load
 from slimsvm.estimators._shared import automatic
 from slimsvm.kernels import RBF
 from slimsvm.parts.problem import Problem
@@ -174,6 +174,17 @@ def test_rows_on_disk_and_blocks_have_the_same_bits(n_classes, dtype, max_iter, 
         other = SVC(**settings).fit(rows, y)
         np.testing.assert_array_equal(other.basis_vectors_, one.basis_vectors_)
         np.testing.assert_array_equal(other.basis_coef_, one.basis_coef_)
+
+
+def test_numbers_have_moved_vectors_too():
+    """Thirty err about as the exact SVM does, whose bound is the model's."""
+    X, y = make_friedman1(900, noise=1.0, random_state=0)
+    X, y, X_test, y_test = X[:600], y[:600], X[600:], y[600:]
+    few, exact = (SVR(C=10, max_basis=k, random_state=0).fit(X, y) for k in (30, None))
+    assert type(few.solver_) is Compact
+    assert few.n_basis_ <= 30
+    assert few.lower_bound_ <= exact.objective_ <= few.objective_
+    assert few.score(X_test, y_test) > exact.score(X_test, y_test) - 0.03
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

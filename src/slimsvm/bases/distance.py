@@ -17,7 +17,7 @@ from slimsvm.core.factors import cholesky
 from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import EvalCounter, FoldedKernel, KernelRows
 from slimsvm.kernels.kernel import Folding
-from slimsvm.kernels.pairs import between
+from slimsvm.kernels.pairs import between, with_few
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 
@@ -146,7 +146,7 @@ class Distance:
     def at(self, basis: Array) -> tuple[float, Array, Array]:
         """Return D, its gradient (k, d) in the vectors, and the best coefficients (k, m) over them."""
         kept: dict[int, list] = {}
-        gram = between(self.own.kernel_rows, basis) if self.norm_weight else None
+        gram = self._gram(basis, kept)
         beta, less = self._solve(basis, kept, gram)
         gradient, mass = np.zeros_like(basis), np.zeros(len(basis))
         for source in self.sources:
@@ -200,8 +200,7 @@ class Distance:
         ``gram`` has the kernel values between the vectors, where they are known.
         """
         k = basis.shape[0]
-        if gram is None and self.norm_weight:
-            gram = between(self.own.kernel_rows, basis)
+        gram = self._gram(basis, kept) if gram is None else gram
         H = np.zeros((k, k)) if gram is None else self.norm_weight * gram
         T = np.zeros((k, self.n_outputs))
         for source in self.sources:
@@ -224,6 +223,16 @@ class Distance:
         H /= scale * scale[:, None]
         beta = self._solve_scaled(H, T / scale[:, None]) / scale[:, None]
         return beta, float(np.sum(beta * T))
+
+    def _gram(self, basis: Any, kept: dict[int, list]) -> Array | None:
+        """Return kernel values between the vectors, None where norms do not count; fill ``kept`` if they are few."""
+        if not self.norm_weight:
+            return None
+        found = with_few(self.own.kernel_rows, basis)
+        if found is None:
+            return between(self.own.kernel_rows, basis)
+        kept[id(self.own)] = [(slice(0, len(found[1])), found[1])]
+        return found[0]
 
     def _solve_scaled(self, H: Array, T: Array) -> Array:
         """Solve H⁻¹ T, adding as little to the diagonal as is needed, but never less than in an earlier call."""
@@ -283,7 +292,7 @@ class Distance:
             else:
                 weights *= kernel.block_with_slopes(x, basis[part], n_jobs=1)[1]
             gradient[part] += (x.T @ weights).T
-            mass[part] += weights.sum(axis=0)
+            mass[part] += np.ones(len(weights), weights.dtype) @ weights
 
         self._run(add, values)
 

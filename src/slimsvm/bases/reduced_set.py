@@ -28,7 +28,7 @@ from scipy.linalg import solve_triangular
 
 from slimsvm.bases.basis import RANK_TOLERANCE
 from slimsvm.bases.distance import Distance, descend
-from slimsvm.bases.preimage import Residual, as_dense, get_preimage
+from slimsvm.bases.preimage import Residual, as_dense, get_preimage, greedy_picks
 from slimsvm.core.threads import one_blas_thread
 from slimsvm.kernels import EvalCounter, KernelRows, kernels_with
 from slimsvm.kernels.pairs import between, squared_lengths
@@ -39,6 +39,8 @@ Array = np.ndarray
 
 # The start is complete after this many vectors in a row were refused because they lie in the span of the others.
 MAX_REFUSED = 10
+# Of a model's own vectors, those that few are chosen from: of so many the kernel values are in memory.
+MOST_CANDIDATES = 2000
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,9 @@ def _reduce(model, max_basis, X, strategy, max_iter, rng, n_jobs, most_rows) -> 
     return Reduced(smaller, residual, norm, None if X is None else error, n_iter, history, counter.n)
 
 
-def greedy(kernel_rows: KernelRows, coef: Array, n_vectors: int, strategy: Any, rng: np.random.Generator) -> Any:
+def greedy(
+    kernel_rows: KernelRows, coef: Array, n_vectors: int, strategy: Any, rng: np.random.Generator, at_once: int = 1
+) -> Any:
     """Find vectors one after the other, each the preimage of the part of w = Σ_l coef_l φ(row l) that the others leave.
 
     Parameters
@@ -190,6 +194,8 @@ def greedy(kernel_rows: KernelRows, coef: Array, n_vectors: int, strategy: Any, 
     n_vectors : int
     strategy : object of `slimsvm.bases.preimage`
     rng : numpy.random.Generator
+    at_once : int, default=1
+        Vectors that are found for the same part of w.
 
     Returns
     -------
@@ -202,24 +208,38 @@ def greedy(kernel_rows: KernelRows, coef: Array, n_vectors: int, strategy: Any, 
     k = n_refused = 0
     while k < n_vectors and n_refused < MAX_REFUSED:
         beta = solve_triangular(factor[:k, :k], z[:k], lower=True, trans="T") if k else z[:0]
-        vector = strategy.find(Residual(kernel_rows, rows, coef, basis, -beta), rng)
-        if not vector.shape[0]:
-            n_refused += 1
-            continue
-        own = float(squared_lengths(kernel_rows, vector)[0])
-        row = between(kernel_rows, basis, vector)[:, 0] if k else np.zeros(0)
-        row = solve_triangular(factor[:k, :k], row, lower=True) if k else row
-        pivot = own - float(row @ row)
-        if not pivot > tolerance * own:
-            n_refused += 1
-            continue
-        n_refused = 0
-        factor[k, :k], factor[k, k] = row, np.sqrt(pivot)
-        product = kernel_rows.block(kernel_rows.points_of(vector)).astype(np.float64)[:, 0] @ coef
-        z[k] = (product - row @ z[:k]) / factor[k, k]
-        basis = vector if basis is None else _stacked(basis, vector)
-        k += 1
+        found = strategy.find(Residual(kernel_rows, rows, coef, basis, -beta), rng, min(at_once, n_vectors - k))
+        n_refused += not found.shape[0]
+        for j in range(found.shape[0]):
+            vector = found[j : j + 1]
+            own = float(squared_lengths(kernel_rows, vector)[0])
+            row = between(kernel_rows, basis, vector)[:, 0] if k else np.zeros(0)
+            row = solve_triangular(factor[:k, :k], row, lower=True) if k else row
+            pivot = own - float(row @ row)
+            if not pivot > tolerance * own:
+                n_refused += 1
+                continue
+            n_refused = 0
+            factor[k, :k], factor[k, k] = row, np.sqrt(pivot)
+            product = kernel_rows.block(kernel_rows.points_of(vector)).astype(np.float64)[:, 0] @ coef
+            z[k] = (product - row @ z[:k]) / factor[k, k]
+            basis = vector if basis is None else _stacked(basis, vector)
+            k += 1
     return basis if basis is not None else kernel_rows.basis(rows[:1])
+
+
+def own_vectors(kernel_rows: KernelRows, coef: Array, n_vectors: int, rng: np.random.Generator) -> Any:
+    """Find vectors among those of w = Σ_l coef_l φ(row l), each the one that explains most of what others leave of it.
+
+    Of more than ``MOST_CANDIDATES`` random ones are looked at. Parameters and result are those of `greedy`.
+    """
+    n = kernel_rows.n_rows
+    size = min(n, max(MOST_CANDIDATES, 2 * n_vectors))
+    index = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+    rho = kernel_rows.scores(kernel_rows.points(np.arange(n)), coef, rows=index).astype(np.float64)
+    gram = kernel_rows.block(kernel_rows.points(index), rows=index).astype(np.float64)
+    picks = greedy_picks(rho, gram, kernel_rows.diag(index), RANK_TOLERANCE[kernel_rows.dtype], n_vectors)
+    return kernel_rows.basis(index[np.sort(picks)] if len(picks) else index[:1])
 
 
 def _stacked(basis: Any, vector: Any) -> Any:

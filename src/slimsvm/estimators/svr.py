@@ -38,9 +38,10 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         alpha = 1/C. "huber": ½ r² up to abs(r) = ε, and ε abs(r) − ½ ε² beyond. "quantile": max(q r, (q − 1) r).
         "poisson": exp(f) − y f for counts y ≥ 0, whose prediction is exp(f).
 
-        With a number as ``max_basis``, all of them learn vectors. Without one, "epsilon_insensitive" and "quantile" use
-        the exact solver, which trains several targets one after another. The others use Newton's method with all rows
-        as vectors, up to 3,000 rows; with more rows, 1,000 random ones are the vectors, and a warning says so.
+        With a number as ``max_basis``, all of them learn vectors ("epsilon_insensitive" of up to 5,000 rows moves those
+        of the exact SVM). Without one, "epsilon_insensitive" and "quantile" use the exact solver, which trains several
+        targets one after another. The others use Newton's method with all rows as vectors, up to 3,000 rows; with more
+        rows, 1,000 random ones are the vectors, and a warning says so.
     quantile : float or list of float, default=0.5
         q of "quantile", between 0 and 1. A list, in rising order, trains several quantiles of one target over one
         basis: `predict` has a column for each, sorted in every row, so that they do not cross.

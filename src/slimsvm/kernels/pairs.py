@@ -1,4 +1,4 @@
-"""Kernel values between basis vectors themselves, in float64, for every kernel alike."""
+"""Kernel values between basis vectors themselves, in float64, for every kernel alike; of few ones with rows, too."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from slimsvm.core import EXP2
+from slimsvm.core.clock import check_time
+from slimsvm.kernels.kernel import NO_INDEX
 from slimsvm.kernels.kernel_rows import KernelRows
 from slimsvm.kernels.operands import (
     MAP_WORK,
@@ -14,9 +17,11 @@ from slimsvm.kernels.operands import (
     points_for_dense,
     points_of_folded,
 )
-from slimsvm.kernels.outlying_rows import centre_of_basis
+from slimsvm.kernels.outlying_rows import centre_of_basis, far_from_centre
 from slimsvm.rows import is_sparse
 
+# The most kernel values of few vectors with rows.
+MOST = 1 << 17
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -60,6 +65,35 @@ def _of_few(kernel_rows: KernelRows, A: Any, B: Any) -> np.ndarray | None:
     values = np.empty((n, k))
     rows.block(Selection(n), points, values, kernel_rows.n_jobs)
     return values
+
+
+def with_few(kernel_rows: KernelRows, basis: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return kernel values of few dense vectors with each other, float64 (k, k), and with all rows (n, k).
+
+    By NumPy, in a third of the time of the core's calls, and to other last bits. None for other kernels than RBF, rows
+    that are not kept in memory, vectors far from these, and more than MOST values.
+    """
+    kernel, n, k = kernel_rows.kernel, kernel_rows.n_rows, basis.shape[0]
+    if not (kernel.is_gaussian and kernel_rows.is_kept) or kernel_rows.rows.is_sparse:
+        return None
+    if n * k > MOST or (n + k) * k * kernel_rows.value_work > kernel_rows.sizes.call_work:
+        return None
+    check_time()
+    folding, (rows, _), dtype = kernel.folding(basis.shape[1]), kernel_rows.folded_rows(NO_INDEX), kernel_rows.dtype
+    assert folding is not None
+    assert folding.code == EXP2
+    own = (basis - kernel_rows.centre) * folding.row_scale
+    gram = own @ own.T
+    half = -0.5 * gram.diagonal()
+    if len(far_from_centre(folding, half.astype(dtype))):
+        return None
+    gram += half
+    gram += half[:, None]
+    values = rows.values.reshape(n, -1) @ own.T.astype(dtype)
+    values += half.astype(dtype)
+    values += rows.half[:, None]
+    kernel_rows.counter.add(gram.size + values.size)
+    return np.exp2(gram, out=gram), np.exp2(values, out=values)
 
 
 def squared_lengths(kernel_rows: KernelRows, A: Any) -> np.ndarray:

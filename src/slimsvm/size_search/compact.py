@@ -22,7 +22,7 @@ has its own chance to look good.
 
 With ``max_basis`` there is no search: the exact SVM of all rows, so many vectors moved to be near to it, and their
 coefficients, of pairs of classes at the higher C. Where moved vectors miss more than a sixth of the SVM's ‖w‖²,
-one problem's are learned from the rows instead.
+one problem's are learned further from the rows.
 
 With ``learn_metric`` vectors are learned from the rows with one scale per feature (`solvers.learned_vectors`). The
 model is of another kernel then, without a bound. Nothing of this asks the clock: the same ``random_state`` gives the
@@ -124,8 +124,8 @@ class Compact(Solver):
         the exact SVM of the given kernel. The objective is then that of the learned kernel; it has no lower bound.
     max_basis : int or None, default=None
         Number of vectors, without a search and without held-out rows. If the exact SVM has no more, it is the model.
-        Otherwise vectors of the exact SVM are moved. For two classes and regression, `Refine` learns the vectors
-        instead if the moved ones miss more than a sixth of the exact SVM's ‖w‖².
+        Otherwise vectors of the exact SVM are moved. For two classes and regression, `Refine` learns them further
+        if they miss more than a sixth of the exact SVM's ‖w‖².
 
     Notes
     -----
@@ -222,7 +222,7 @@ class _Search(SizeSearch):
         problem = with_task(self.problem, task)
         exact = self.solve(exact_solver(task), problem, "exact SVM", self.settings.search_share)
         if exact.status is Status.ITERATION_LIMIT and not task.class_pairs():
-            return self._learned_instead(exact, problem, k)
+            return self._learned(exact, problem, k, None)
         if exact.model.n_basis <= k:
             exact.solved = problem
             return self._end(exact)
@@ -233,9 +233,9 @@ class _Search(SizeSearch):
         try:
             basis = self.mover.moved(self.mover.distance(exact), None, k, self.exact_evals)
             self.note("moved vectors", k, None)
-            if not task.class_pairs() and self.mover.missed(exact, basis) > self.settings.most_missed:
-                return self._learned_instead(exact, problem, k)
             small = self.solved(kind, self.problem, basis, "all rows", exact.model)
+            if not task.class_pairs() and self.mover.missed(exact, basis) > self.settings.most_missed:
+                return self._learned(exact, problem, k, small)
             bound = exact.lower_bound if task == kind.task else None
             return self._of_vectors(small, with_task(self.problem, kind.task), replace(exact, lower_bound=bound))
         except CutShortError as end:
@@ -245,9 +245,14 @@ class _Search(SizeSearch):
         except KeyboardInterrupt:
             return self._unmoved(exact, problem, k, Status.INTERRUPTED)
 
-    def _learned_instead(self, exact: Fit, problem: Problem, k: int) -> Fit:
-        """Vectors learned from all rows, where so few are not near to the exact SVM, or it is not known."""
-        fit = self.solve(Refine(k), problem, "learned vectors", 1.0)
+    def _learned(self, exact: Fit, problem: Problem, k: int, moved: KernelExpansion | None) -> Fit:
+        """Vectors learned from all rows: from moved ones on, where there are any and they end near to the exact SVM."""
+        fit, stage = None, "learned vectors"
+        if moved is not None and moved.n_basis:
+            kind = ModelKind(self.problem.task, LEARNED)
+            fit = self.heed(self.refined(kind, problem, stage, moved.n_basis, moved))
+        if fit is None or fit.objective > self.settings.most_objective * exact.objective:
+            fit = self.solve(Refine(k), problem, stage, 1.0)
         fit.solved, fit.basis_rows, fit.lower_bound = problem, None, exact.lower_bound
         return self._end(fit, CompactState(self.size))
 
@@ -274,6 +279,7 @@ class _Search(SizeSearch):
             known = float(np.mean([part.exact.model.n_basis for part in self.parts]))
             growth = max(1.0, exact.model.n_basis / known) ** 0.5
             k = max(basis.shape[0], round(min(basis.shape[0] * growth, LARGE_SHARE * exact.model.n_basis)))
+            k = self.mover.most_of_a_kind(exact.model.basis, basis.shape[0], k)
             begin, distance = None if is_sparse(basis) else basis, self.mover.distance(exact)
             basis = self.mover.moved(distance, begin, k, self.exact_evals)
             bound = exact.lower_bound if measured_by(self.problem.task) == kind.task else None

@@ -16,7 +16,7 @@ import numpy as np
 
 from slimsvm.bases.distance import Distance, Part, descend
 from slimsvm.bases.preimage import get_preimage
-from slimsvm.bases.reduced_set import greedy
+from slimsvm.bases.reduced_set import greedy, own_vectors
 from slimsvm.kernels import RBF, EvalCounter, KernelRows
 from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
@@ -92,11 +92,12 @@ class MoveSettings:
     more_steps_of_targets: int = 15
     # No more steps where the nearest model misses less than this of ‖w‖² (learned_bases.md, "Two classes").
     near_enough: float = 1e-3
-    # … but fewer where that would take longer than the exact SVM of a part, in its kernel evaluations:
-    # ``move_cost`` for each value between a vector and one of its own, ``factor_cost`` for each of k³ in the factor of
-    # a step. The values themselves are counted beside that, ``evals_per_step`` times in a step.
-    move_cost: float = 8
-    factor_cost: float = 0.05
+    # … but fewer where that would take longer than the exact SVM of a part. The multiply-adds of a step: for each value
+    # between a vector and one of its own, ``move_cost`` and ``feature_cost`` for each feature; for each of k³ in its
+    # factor, ``factor_cost``. The values themselves are counted beside that, ``evals_per_step`` times in a step.
+    move_cost: float = 320
+    feature_cost: float = 2
+    factor_cost: float = 3
     evals_per_step: float = 1.2
     # What takes as long as kernel evaluations: so many multiply-adds and one for each feature are an evaluation. Of so
     # many multiply-adds nothing is spared.
@@ -107,6 +108,7 @@ class MoveSettings:
     most_outputs: int = 48
     # Vectors of text that are preimages (dense ones), at most; beyond they are found among the rows.
     most_preimages: int = 50
+    preimages_at_once: int = 5
 
 
 def quick_evals(problem: Problem) -> float:
@@ -203,9 +205,11 @@ class Mover:
         """
         kernel, V = self.problem.kernel, distance.model.basis
         if is_text(V) or not kernel.has_gradient:
-            is_preimage = is_text(V) and kernel.is_gaussian and k <= self.settings.most_preimages
-            way = get_preimage("fixed-point" if is_preimage else "training-rows")
-            return greedy(distance.own.kernel_rows, distance.own.target, k, way, self.rng)
+            own = distance.own
+            if is_text(V) and kernel.is_gaussian and k <= self.settings.most_preimages:
+                way = get_preimage("fixed-point")
+                return greedy(own.kernel_rows, own.target, k, way, self.rng, self.settings.preimages_at_once)
+            return own_vectors(own.kernel_rows, own.target, k, self.rng)
         have = 0 if basis is None else basis.shape[0]
         steps, work = self._steps(V, have, k, room)
         more: Any = V[np.sort(self.rng.choice(V.shape[0], max(0, min(k, V.shape[0]) - have), replace=False))]
@@ -220,6 +224,11 @@ class Mover:
         self.work += steps * work - (1.0 - self.share) * (self.counter.n - before)
         return basis if along is None else along.lifted(basis)
 
+    def most_of_a_kind(self, V: Any, have: int, k: int) -> int:
+        """The most vectors up to k, at least ``have``, that are found in the same way as ``have``."""
+        most = self.settings.most_preimages
+        return most if is_text(V) and self.problem.kernel.is_gaussian and have <= most < k else k
+
     def expected(self, V: Any, have: int, k: int, room: float) -> float:
         """What it takes to move k vectors towards an SVM of vectors V, where ``have`` of them were moved before."""
         if is_text(V) or not self.problem.kernel.has_gradient:
@@ -229,8 +238,11 @@ class Mover:
 
     def _steps(self, V: Any, have: int, k: int, room: float) -> tuple[int, float]:
         """How many steps there is room for, and what each takes."""
-        own = self.settings
-        work = self.share * k * (own.move_cost * float(V.shape[0]) + own.factor_cost * float(k) ** 2)
+        own, rows = self.settings, self.problem.rows
+        n_features = rows.n_stored / rows.n_rows
+        n_moved = n_features if self.along is None else self.along[0].V.shape[1]
+        work = (own.move_cost + own.feature_cost * n_moved) * V.shape[0] + own.factor_cost * float(k) ** 2
+        work *= k / (own.value_cost + n_features)
         task = measured_by(self.problem.task)
         if task.class_pairs():
             most = own.more_steps_of_pairs if have else own.first_steps_of_pairs

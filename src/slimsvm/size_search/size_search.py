@@ -82,8 +82,12 @@ class SizeSearchSettings:
     # Where the number of vectors is given: what moved ones may miss of ‖w‖² (learned_bases.md, "Two classes" and "Steps
     # by the length of coefficients").
     most_missed: float = 1 / 6
-    # Gap of the coefficients in trials, as a share of the objective.
+    # … and how many times the exact SVM's objective theirs may be once they are learned further, before vectors are
+    # learned from the start (learned_bases.md, "Two classes: learned from moved vectors").
+    most_objective: float = 1.5
+    # Gap of the coefficients in trials, as a share of the objective; of the last ones, where rows are few.
     trial_tol: float = 1e-2
+    small_tol: float = 1e-4
     # The rate at which moved vectors are learned further, and that of vectors which are learned from the start, with a
     # metric of their own.
     rate: float = 0.05
@@ -96,6 +100,11 @@ class SizeSearchSettings:
     # Of max_seconds, the shares of the exact SVMs of parts, and of these and the search together.
     reference_share: float = 0.4
     search_share: float = 0.7
+
+
+def _in_few_digits(problem: Problem) -> Problem:
+    """The problem without the many digits that few rows mean otherwise, which nothing here needs."""
+    return replace(problem, precision="float64") if problem.is_small else problem
 
 
 class CutShortError(Exception):
@@ -170,8 +179,8 @@ class SizeSearch(SearchWork):
         problem = self.problem
         rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
         part = replace(problem, rows=rows, examples=problem.examples.take(index))
-        # Trials need not be solved to the many digits that few rows mean otherwise.
-        return with_task(replace(part, precision="float64") if part.is_small else part, measured_by(problem.task))
+        part = with_task(_in_few_digits(part), measured_by(problem.task))
+        return replace(part, to_compare=bool(part.task.class_pairs()))  # a bound of pairs is not needed
 
     def _errors(self, task: Task, model: KernelExpansion, part: Part) -> Array:
         """Errors of a model on the rows held out."""
@@ -339,7 +348,7 @@ class SizeSearch(SearchWork):
 
     def refined(self, kind: ModelKind, problem: Problem, stage: str, k: int, start: KernelExpansion | None) -> Fit:
         """Vectors and coefficients learned from the rows, from moved ones or, with a metric of their own, from none."""
-        problem = with_task(problem, kind.task)
+        problem = _in_few_digits(with_task(problem, kind.task))
         solver = Refine(k, rate=self.settings.rate, epochs=SWEEPS, initial=start)
         if start is None:
             solver = Refine(k, rate=self.settings.metric_rate, learn_metric=True)
@@ -362,10 +371,11 @@ class SizeSearch(SearchWork):
             if pairs or found.converged:
                 return found.model
             self.ascends = False
-        problem = with_task(replace(problem, C=self.factor * problem.C), kind.task)
+        tol = self.settings.small_tol if problem.is_small else self.settings.trial_tol
+        problem = _in_few_digits(with_task(replace(problem, C=self.factor * problem.C), kind.task))
         is_same = task == measured_by(self.problem.task)
         state = LowRankState(self.mover.near(exact, basis), None) if is_same else None
-        solver = LowRank(basis.shape[0], basis, self.settings.trial_tol)
+        solver = LowRank(basis.shape[0], basis, tol)
         return self.heed(self.solve(solver, problem, stage, 1.0, state)).model
 
     def _C_of_ascent(self, pairs: Any) -> float:

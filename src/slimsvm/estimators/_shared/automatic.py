@@ -30,12 +30,12 @@ from slimsvm.parts.solver import Solver
 from slimsvm.rows import ColumnSums, Rows, as_rows, in_pieces, is_sparse, is_text, keep_sums, parts_of
 from slimsvm.size_search.compact import Compact
 from slimsvm.size_search.reduced_models import with_task
-from slimsvm.tasks import Binary
+from slimsvm.tasks import Binary, Regression
 
 # Up to so many rows the exact SVM of pairs of classes and its moved vectors take about as long as learned vectors:
 # docs/experiments/learned_bases.md, "Several classes".
 MOST_REDUCED = 20_000
-# The same of two classes ("Two classes" there).
+# The same of two classes ("Two classes" there) and of numbers ("Regression").
 MOST_REDUCED_OF_TWO = 5_000
 # The gap to which Newton's method over all rows goes where there are more than are solved to rounding.
 SPANNED_TOLERANCE = 1e-6
@@ -70,8 +70,8 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     explicit weights by block-coordinate Frank-Wolfe. If the exact solver would take too long (`exact_evals`),
     `next_best` takes its place, with a warning.
 
-    With a number, that many vectors of the exact SVM are moved (`Compact`) for pairs of classes, and for two
-    classes of up to 5,000 rows, where `reduces` says so. Else they are learned by descent where the kernel has a
+    With a number, that many vectors of the exact SVM are moved (`Compact`) for pairs of classes, and for two classes or
+    numbers of up to 5,000 rows, where `reduces` says so. Else they are learned by descent where the kernel has a
     derivative, the loss is a sum over examples and rows are not sparse with many features; otherwise they are found by
     subspace pursuit. With "auto" their number is searched for (`Compact`). Where a metric is learned that is so without
     a number, too, and it is `Refine` with one, or with 100 vectors where there can be no search. Losses with two
@@ -121,7 +121,8 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
             return Compact(learn_metric=True)
         return solvers.Refine() if is_searched_for else solvers.Refine(max_basis)
     if max_basis is not None:
-        is_reduced = rows.n_rows <= MOST_REDUCED_OF_TWO if task == Binary() else bool(task.class_pairs())
+        is_one = task == Binary() or isinstance(task, Regression)
+        is_reduced = rows.n_rows <= MOST_REDUCED_OF_TWO if is_one else bool(task.class_pairs())
         if is_reduced and reduces(rows, problem.kernel):
             return Compact(max_basis=max_basis)
         is_learned = problem.kernel.has_gradient and task.decomposes and not is_text(rows)

@@ -257,8 +257,8 @@ class PairSets:
 
     def ended(self, k: int, closing: dict[int, tuple[int, float]]) -> Status | None:
         """Return the status of a pair that is done; None if it needs more steps."""
-        tol, n_steps = self.tol[k], int(self.n_steps[k])
-        if self.violation[k] <= tol.now and self.objective[k] - self.lower_bound[k] > GAP * self.objective[k]:
+        tol, n_steps, is_met = self.tol[k], int(self.n_steps[k]), self.violation[k] <= self.tol[k].now
+        if is_met and not tol.is_fixed and self.objective[k] - self.lower_bound[k] > GAP * self.objective[k]:
             self.stretch(k)
         if k in closing:
             sides = self.objective[k], self.lower_bound[k], self.violation[k]
