@@ -1,5 +1,7 @@
 """Cross-training: the paper's algorithm written out, and how the last estimator comes to few vectors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -7,10 +9,10 @@ from sklearn.base import clone
 from sklearn.svm import SVC as TheirSVC
 
 from cross_training_for_tests import PLAIN, fitted, noisy
-from slimsvm import SVC, CrossTrainedSVC, Exact
+from slimsvm import SVC, CrossTrainedSVC, Exact, UniformCuts
 from slimsvm.datasets import checkerboard, two_gaussians
 from slimsvm.editing import cross_training
-from slimsvm.editing.cross_training_stages import Settings, best_threshold, split, worthwhile_threshold
+from slimsvm.editing.cross_training_stages import Path, Settings, best_threshold, split, worthwhile_threshold
 from slimsvm.tasks import Binary
 
 
@@ -44,6 +46,23 @@ def test_the_kept_rows_are_those_of_algorithm_3(variances, n_subsets):
             kept.append(i)
     np.testing.assert_array_equal(edited.kept, kept)
     assert edited.n_wrong + edited.n_sure + len(kept) == len(X)
+
+
+def test_fits_at_rising_values_of_C_begin_where_others_ended():
+    """They end at the optimum of each C, and compute a kernel value once."""
+    X, y = noisy()
+    clf = CrossTrainedSVC(gamma=0.3, tol=1e-6, random_state=0, n_jobs=1)
+    X, y, codes = clf._check_data(X, y)
+    problem = clf._set_up(X, Binary().encode(codes), Binary(), None)
+    path, evals = Path(problem, Exact()), {"path": 0, "apart": 0}
+    for C in (0.1, 1.0, 10.0):
+        fit, apart = path.fit(C, None), Exact().solve(replace(problem, C=C))
+        assert fit.objective == pytest.approx(apart.objective, rel=1e-5)
+        evals["path"] += fit.counters["kernel_evals"]
+        evals["apart"] += apart.counters["kernel_evals"]
+    assert evals["path"] <= 0.4 * evals["apart"]
+    cuts = Path(replace(problem, intercept="regularized"), UniformCuts(sample_size=50))
+    assert [cuts.fit(C, None).model.n_basis > 0 for C in (0.1, 1.0)] == [True, True]
 
 
 def test_the_last_estimator_is_the_svm_of_the_kept_rows():

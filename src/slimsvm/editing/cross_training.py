@@ -41,6 +41,7 @@ from slimsvm.editing.cross_training_stages import (
     FirstStage,
     Found,
     Limit,
+    Path,
     Spanned,
     Split,
     grow,
@@ -318,13 +319,8 @@ class CrossTrainer(Solver):
 
         choice, spent, fits = Choice(self.C, 0.0, []), 0, dict[float, Fit]()
         kept = np.intersect1d(edited.kept, edited.split.training)
-
-        def judged(C: float) -> Fit:
-            fits[C] = train_on(kept, C)
-            return fits[C]
-
         if len(edited.split.validating):
-            choice, _, spent = self._choose(problem, [(edited.split.validating, judged)], fewest, clock)
+            choice, fits, spent = self._fits_along_C(problem, kept, edited.split.validating, clock)
         fit = fits.get(choice.C)
         # Without validation rows that rejoin, the last training is the one by which C was chosen.
         is_last = fit is not None and fit.status is Status.CONVERGED and len(kept) == len(edited.kept)
@@ -333,6 +329,20 @@ class CrossTrainer(Solver):
             spent += fit.counters["kernel_evals"]
         fit.basis_rows = None if fit.basis_rows is None else edited.kept[fit.basis_rows]
         return _as_chosen(fit, edited, choice), spent
+
+    def _fits_along_C(
+        self, problem: Problem, kept: Array, validating: Array, clock: Clock
+    ) -> tuple[Choice, dict[float, Fit], int]:
+        """Choose C of the SVM of the kept rows; return it, the fits at all values tried, and kernel evaluations."""
+        path, fits = Path(some_rows(problem, kept), self.svm_solver), dict[float, Fit]()
+
+        def judged(C: float) -> Fit:
+            with clock.within():
+                fits[C] = path.fit(C, clock.left())
+            return fits[C]
+
+        choice, _, spent = self._choose(problem, [(validating, judged)], fewest, clock)
+        return choice, fits, spent
 
     def _choose(
         self,

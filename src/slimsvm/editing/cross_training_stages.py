@@ -36,13 +36,14 @@ import numpy as np
 from slimsvm.core.clock import Limit as TimeLimit
 from slimsvm.core.clock import OutOfTimeError, time_limit, under
 from slimsvm.core.threads import resolve_n_jobs, run_tiles
+from slimsvm.kernels import EvalCounter
 from slimsvm.model import KernelExpansion
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Kept, Problem
 from slimsvm.parts.run import Fit, Status
 from slimsvm.parts.solver import Solver
 from slimsvm.parts.values_of_C import VALUES_OF_C, AlongC
 from slimsvm.rows import Rows, as_rows
-from slimsvm.solvers import LowRank
+from slimsvm.solvers import Exact, LowRank
 from slimsvm.solvers.low_rank import LowRankState
 
 Array = np.ndarray
@@ -259,6 +260,26 @@ class Clock:
         self._limit, self._whole, self.status = 0.0, None, Status.INTERRUPTED
 
 
+class Path:
+    """Fits of one problem at rising values of C.
+
+    Those of the exact solver share kernel rows, and each begins with the dual point of the one before.
+    """
+
+    def __init__(self, problem: Problem, solver: Solver):
+        self.solver, self.state = solver, None
+        self.kept = Kept() if isinstance(solver, Exact) else None
+        self.problem = replace(problem, kept=self.kept)
+
+    def fit(self, C: float, max_seconds: float | None) -> Fit:
+        """Fit the problem at this C."""
+        if self.kept is not None and (kernel_rows := self.kept.get("kernel rows")) is not None:
+            kernel_rows.counter = EvalCounter()  # a fit counts its own
+        fit = self.solver.solve(replace(self.problem, C=C, max_seconds=max_seconds), self.state)
+        self.state = None if self.kept is None else fit.state
+        return replace(fit, kept=None)  # kernel rows go with the path
+
+
 def train_on_subsets(
     problem: Problem,
     solver: Solver,
@@ -275,7 +296,7 @@ def train_on_subsets(
     """
     memory, labels = problem.memory_limit // len(parts.subsets), problem.examples.labels
     subsets = [
-        some_rows(problem, index, n_jobs=1, memory_limit=memory, random_state=seed + j)
+        Path(some_rows(problem, index, n_jobs=1, memory_limit=memory, random_state=seed + j), solver)
         for j, index in enumerate(parts.subsets)
     ]
     unseen, judging = _rows_that_judge(parts, labels)
@@ -286,7 +307,7 @@ def train_on_subsets(
     along_C = AlongC(VALUES_OF_C if C is None else (C,), "values of C of the models of subsets", problem.verbose)
     for value in along_C:
         begun = time.perf_counter()
-        tried = _tried(problem, subsets, solver, value, clock, may_end=chosen is not None)
+        tried = _tried(problem, subsets, value, clock, may_end=chosen is not None)
         if tried is None:
             break
         fits, scores = tried
@@ -328,7 +349,7 @@ def _rows_that_judge(parts: Split, labels: Array) -> tuple[Array, Array]:
 
 
 def _tried(
-    problem: Problem, subsets: list[Problem], solver: Solver, C: float, clock: Clock, may_end: bool
+    problem: Problem, subsets: list[Path], C: float, clock: Clock, may_end: bool
 ) -> tuple[list[Fit], Array] | None:
     """Fit the subsets at this C; return fits and scores of all rows, or None if time was over and ``may_end``."""
     fits: list[Any] = [None] * len(subsets)
@@ -340,7 +361,7 @@ def _tried(
         for j in range(lo, hi):
             if not is_over():
                 with nullcontext() if may_end else clock.within():
-                    fits[j] = solver.solve(replace(subsets[j], C=C, max_seconds=clock.left(FIRST_SHARE)))
+                    fits[j] = subsets[j].fit(C, clock.left(FIRST_SHARE))
 
     try:
         with time_limit(clock.left(FIRST_SHARE) if may_end else None):
