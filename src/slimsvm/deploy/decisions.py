@@ -7,6 +7,7 @@ The runtime (core/predict/outputs.cc) has the same rules as loops.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -408,6 +409,17 @@ def calibration_terms(scores: Array) -> Array:
     return np.stack([up, down, sign * np.log1p(size), np.ones_like(size)])
 
 
+@lru_cache(maxsize=4)
+def signs_of_pairs(n_classes: int) -> Array:
+    """A row for each pair of classes (0, 1), (0, 2), …: 1 for the first, −1 for the second, 0 for others.
+
+    It is smaller than the model's coefficients, which have a row for a vector of each class at least.
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    classes = np.arange(n_classes)
+    return (first[:, None] == classes) - 1.0 * (second[:, None] == classes)
+
+
 class OfArrays:
     """Functions of arrays of scores."""
 
@@ -515,10 +527,10 @@ class OfArrays:
 
     def votes(self, is_first: Array, n_classes: int) -> Array:
         """Votes (n, n_classes) of the pairs (0, 1), (0, 2), …: 1 is one for the first class, 0 for the second."""
-        votes = np.zeros((len(is_first), n_classes), np.int64)
-        for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
-            votes[:, a] += is_first[:, column]
-            votes[:, b] += 1 - is_first[:, column]
+        n, signs = len(is_first), signs_of_pairs(n_classes)
+        votes, step = np.empty((n, n_classes)), max(1, BLOCK_NUMBERS // len(signs))
+        for lo in range(0, n, step):
+            votes[lo : lo + step] = is_first[lo : lo + step] @ signs + np.arange(n_classes)
         return votes
 
     def pair_sums(self, scores: Array, n_classes: int) -> Array:
