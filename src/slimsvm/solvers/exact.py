@@ -71,6 +71,9 @@ class ExactSettings:
     # The first active rows: this many, or this share of all if that is more. Chosen, not measured.
     first_rows: int = 4096
     first_share: float = 1 / 8
+    # From so many rows on a first point of given sums is of the rows least like the others: to find these among fewer
+    # takes longer than the steps that it saves.
+    likeness_rows: int = 1000
     # All rows are active at first if their kernel rows take no more than this share of the cache.
     all_rows_share: float = 1.0
     # The active rows are solved for to this share of all rows' violation, and to this one if they are one working set.
@@ -177,11 +180,12 @@ class ExactRun(Run):
     def outermost(self) -> Array:
         """Return a first dual point of given sums, of the rows least like a random sample of their own class.
 
-        Of targets these are the greatest and the least.
+        Of targets these are the greatest and the least, of few rows the first and the last.
         """
         n, side = self.kernel_rows.n_rows, np.sign(self.dual.lo + self.dual.hi)
-        if not side.any():
-            return self.dual.outermost(self.dual.target)
+        if not side.any() or n < self.settings.likeness_rows:
+            v = self.dual.outermost(self.dual.target)
+            return self.dual.feasible(v) if self.dual.total else v
         most = self.settings.first_rows
         sample = np.arange(n) if n <= most else np.sort(self.generator().choice(n, most, replace=False))
         above, below = side[sample] > 0, side[sample] < 0
