@@ -44,6 +44,12 @@ def test_the_bare_import_and_the_help_wait_for_nothing_big(statement):
     assert not loaded & {"numpy", "scipy", "sklearn", "numba"}
 
 
+def test_a_silent_fit_waits_for_no_bar():
+    code = "import sys\nfrom slimsvm import SVC\nSVC().fit([[0.0], [1.0]], [0, 1])\nprint(*sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "tqdm" not in answer.stdout.split()
+
+
 def described(name):
     """A public name with its parameters and their defaults; a module or an exception by its name alone."""
     value = getattr(slimsvm, name)

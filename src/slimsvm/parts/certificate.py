@@ -31,7 +31,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from slimsvm.core.clock import OutOfTimeError, is_time_over, time_limit
 from slimsvm.core.factors import solve_positive
@@ -289,6 +288,8 @@ def _bound_by_cuts(
     problem: Problem, model: KernelExpansion, scores: Array, objective: float, end: float | None
 ) -> tuple[float, int, int]:
     """Return lower bound, number of cuts and kernel evaluations of a fit by exact cuts that begins at the model."""
+    from tqdm import tqdm
+
     task, examples = problem.task, problem.examples
     if end is not None and time.perf_counter() >= end:
         return 0.0, 0, 0

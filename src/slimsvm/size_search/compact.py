@@ -49,7 +49,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from tqdm import tqdm
 
 from slimsvm.core.clock import OutOfTimeError, no_limit, share_of_time, time_limit
 from slimsvm.core.threads import one_blas_thread
@@ -377,6 +376,8 @@ class _Search(SizeSearch):
         if self.history:
             self.history[-1]["search"] = self.search
         if self.problem.verbose and self.search:
+            from tqdm import tqdm
+
             tqdm.write(self.search, file=sys.stderr)
         fit.state = CompactState(None) if state is None else state
         fit.history, fit.counters["kernel_evals"] = self.history, self.counter.n

@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from slimsvm import core
 from slimsvm.kernels import KernelRows
@@ -141,6 +140,8 @@ class DualAscent:
 
     def bar(self, total: int, name: str) -> Any:
         """Return a progress bar, shown if the problem asks for one."""
+        from tqdm import tqdm
+
         return tqdm(total=total, desc=name, unit="block", disable=not self.problem.verbose)
 
     def start(self, model: KernelExpansion, scores: Array, objective: float) -> None:
