@@ -24,6 +24,7 @@ from typing import Any
 
 from benchmarks.report.cells import CELLS, QUICK_LIMIT, Cell
 from benchmarks.shared.results import commit
+from benchmarks.shared.timing import Elsewhere
 from slimsvm.cli import options
 from slimsvm.cli.output import machine, say, write_json
 
@@ -122,12 +123,12 @@ def run_cell(folder: Path, cell: Cell, quick: bool, limit: float) -> dict[str, A
     }
     write_json(own / "done.json", record)
     command = [*argv, *["--resume"] * goes_on]
-    begun = time.perf_counter()
+    begun, elsewhere = time.perf_counter(), Elsewhere()
     with (own / "log.txt").open("w", encoding="utf-8") as log:
         record["status"] = ended(command, own, log, limit)
     if record["status"] == "done" and has_no_data(own):
         record["status"] = "no data"  # it is run again once they are there
-    record["seconds"] = time.perf_counter() - begun
+    record["seconds"], record["elsewhere"] = time.perf_counter() - begun, elsewhere.cores()
     if record["status"] != "done":
         record["said"] = (own / "log.txt").read_text(encoding="utf-8", errors="replace")[-SAID:]
     write_json(own / "done.json", record)

@@ -40,9 +40,12 @@ def measured_on(cells: Sequence[str], found: Found) -> str:
     else:
         command = " ".join(quoted(records[0]["argv"]))
     days = sorted({record["begun"][:10] for record in records})
+    # Of records since it is in them.
+    others = [record["elsewhere"] for record in records if record.get("elsewhere") is not None]
+    beside = f", {max(others):.2f} cores busy with other work meanwhile" if others else ""
     return (
         f"`python -m benchmarks {command}`: {'; '.join(machines)}, {' to '.join(dict.fromkeys((days[0], days[-1])))}, "
-        f"load {load:.1f} at most when {'a cell' if len(records) > 1 else 'it'} began."
+        f"load {load:.1f} at most when {'a cell' if len(records) > 1 else 'it'} began{beside}."
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,35 @@ def add_timing_options(parser: argparse.ArgumentParser, subject: str) -> None:
     parser.add_argument(
         "--seconds", type=options.positive, default=1.0, metavar="S", help=f"for each {subject} (default: %(default)s)"
     )
+
+
+class Elsewhere:
+    """The cores that other processes keep busy from when it is made on.
+
+    Two threads of ours beside one other process on two cores take as long as one thread: whoever finishes a task waits
+    for the one whose core was taken.
+    """
+
+    def __init__(self) -> None:
+        self.begun, self.before = time.perf_counter(), self._seconds()
+
+    def cores(self) -> float | None:
+        """Return their number on average, to two digits; None where the system does not say."""
+        now, wall = self._seconds(), time.perf_counter() - self.begun
+        if now is None or self.before is None or not wall:
+            return None
+        return round(max(0.0, now - self.before) / wall, 2)
+
+    @staticmethod
+    def _seconds() -> float | None:
+        """Return the processor time that others have had, the host's included."""
+        try:
+            first = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0]
+        except OSError:
+            return None
+        user, nice, system, _, _, interrupts, soft, stolen, *_ = (int(ticks) for ticks in first.split()[1:])
+        ticks = user + nice + system + interrupts + soft + stolen
+        return ticks / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
 
 
 def best_of_turns(calls: list[Callable[[], Any]], seconds: float) -> list[float]:

@@ -36,6 +36,7 @@ def test_every_method_has_its_line_and_the_picture_is_drawn(tmp_path, monkeypatc
         runs = line.get("runs", [line])
         assert len(runs) == (1 if method in ("SVC()", "scikit-learn SVC") else 3)
         assert line["error_percent"] == np.median([run["error_percent"] for run in runs])
+        assert all(run["cpu_seconds"] >= 0 and (run["elsewhere"] or 0.0) >= 0 for run in runs)
     assert (tmp_path / "error_against_vectors_two_classes.svg").stat().st_size > 1000
     assert "SVC(max_basis=10)" in capsys.readouterr().out
 

@@ -1,9 +1,14 @@
 import json
+import os
+import subprocess
+import sys
+import time
 
 import pytest
 
 from benchmarks.command_line import main
 from benchmarks.kernels import best_of_turns
+from benchmarks.shared.timing import Elsewhere
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -39,3 +44,14 @@ def test_calls_take_turns():
     best = best_of_turns([lambda: order.append("a"), lambda: order.append("b")], 0.0)
     assert order[:4] == ["a", "a", "b", "b"]
     assert all(seconds > 0 for seconds in best)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/stat")
+def test_what_other_processes_do_is_seen():
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        time.sleep(0.5)
+        elsewhere = Elsewhere()
+        time.sleep(0.5)
+        cores = elsewhere.cores()
+        other.kill()
+    assert 0.3 <= cores <= os.cpu_count() + 0.1
