@@ -718,3 +718,35 @@ def test_a_search_over_what_is_held_out_promises_nothing():
     one = GridSearchSVC(SVC(calibration_size=0.2, random_state=1), {"C": [1.0]}, cv=LeaveOneOut()).fit(X, y)
     assert one.best_estimator_.guarantee_ == "1 - alpha"
     assert one.n_splits_ == 48
+
+
+@pytest.mark.parametrize("form", ["truth values", "lists", "from the end"])
+def test_folds_of_any_form_leave_rows_held_out_alone(form):
+    rows = np.arange(120)
+    folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
+    as_given = {
+        "truth values": lambda part: np.isin(rows, part),
+        "lists": lambda part: part.tolist(),
+        "from the end": lambda part: part - 120,
+    }[form]
+    grid, machine = {"C": [0.1, 1.0]}, SVC(calibration_size=0.25)
+    expected = GridSearchSVC(machine, grid, cv=folds).fit(X[:120], TWO[:120])
+    found = GridSearchSVC(machine, grid, cv=[tuple(map(as_given, fold)) for fold in folds]).fit(X[:120], TWO[:120])
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    assert found.best_estimator_.guarantee_ == "1 - alpha"
+
+
+def test_folds_with_repeated_rows_keep_them():
+    """A bootstrap has them."""
+    rows, machine = np.arange(120), SVC(calibration_size=0.25, gamma=0.3)
+    held = clone(machine).fit(X[:120], TWO[:120]).calibration_indices_
+    left = np.setdiff1d(rows, held)
+    single, several = left, np.concatenate([left, left[:20], left[:20]])
+    found = [
+        GridSearchSVC(machine, {"C": [1.0]}, cv=[(single, part)])
+        .fit(X[:120], TWO[:120])
+        .cv_results_["mean_test_score"][0]
+        for part in (single, several, left[:20])
+    ]
+    assert found[0] != found[2]
+    assert found[1] == pytest.approx((len(left) * found[0] + 40 * found[2]) / (len(left) + 40), rel=1e-12)

@@ -44,6 +44,12 @@ def _has(name: str):
     return check
 
 
+def _without(held: Any, part: Any, n_rows: int) -> Any:
+    """The positions of a part, given as such or as truth values, but for those held out; repeats stay."""
+    rows = np.arange(n_rows)[part]
+    return rows[~np.isin(rows, held)]
+
+
 class GridSearch(GridSearchCV):
     """What `GridSearchSVC` and `GridSearchSVR` share."""
 
@@ -136,9 +142,8 @@ class GridSearch(GridSearchCV):
         splits, held = list(cv.split(X, y, **routed.splitter.split)), self._held_out(y, params.get("sample_weight"))
         seen = X, y
         if len(held):
-            splits = [
-                part for part in (tuple(np.setdiff1d(p, held) for p in split) for split in splits) if len(part[1])
-            ]
+            parted = (tuple(_without(held, part, len(y)) for part in split) for split in splits)
+            splits = [split for split in parted if len(split[1])]
             kept = np.setdiff1d(np.arange(len(y)), held)
             seen = _safe_indexing(X, kept), _safe_indexing(y, kept)
         candidates = list(ParameterGrid(self._grid(*seen)))
