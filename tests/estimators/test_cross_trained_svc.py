@@ -146,7 +146,7 @@ def test_out_of_time_is_said_once(solver):
         ({"validation_size": 0, "subset_size": 1200, "C": 1.0}, "leaves nothing to choose first_C by: give it as a"),
         ({"validation_size": 500}, "validation_size=500 and subset_size=300 are more than the 600 rows"),
         ({"variances": -1}, "variances must be a number >= 0, found -1"),
-        ({"balance": "yes"}, "balance must be one of True, False; found 'yes'"),
+        ({"balance": "yes"}, "balance must be True or False, found 'yes'"),
         ({"max_basis": 1}, "max_basis must be an integer >= 2, None or 'auto'; found 1"),
         ({"max_basis": "few"}, "max_basis must be .*found 'few'"),
         ({"kernel": "precomputed"}, "needs a kernel of rows, found 'precomputed'"),

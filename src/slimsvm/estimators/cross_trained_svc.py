@@ -19,13 +19,12 @@ from slimsvm.estimators._shared.input_checks import (
     check_at_least,
     check_cap,
     check_classes,
-    check_option,
     check_positive,
     class_codes,
     is_chosen,
 )
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, check_flag
 from slimsvm.parts.run import Fit
 from slimsvm.tasks import Binary
 
@@ -246,7 +245,7 @@ class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstima
             for name, (value, least) in sizes.items()
         }
         for name in ("balance", "second_stage", "rejoin"):
-            check_option(name, getattr(self, name), (True, False))
+            check_flag(name, getattr(self, name))
         for name in ("variances", "deviations"):
             value: Any = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < np.inf:

@@ -28,6 +28,7 @@ from slimsvm.estimators._shared.input_checks import check_C, check_positive, che
 from slimsvm.estimators._shared.validating import GAMMA_FACTORS
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
+from slimsvm.parts.problem import check_flag
 from slimsvm.parts.values_of_C import VALUES_OF_C
 from slimsvm.sparse_parts import check_sparse
 
@@ -194,8 +195,8 @@ class GridSearch(GridSearchCV):
 
     def _raced_by(self, scorers: Any) -> str | None:
         """The name of the score that decides which candidates stop, if there are several."""
-        if not isinstance(self.early_stopping, bool | np.bool_):
-            raise ValueError(f"early_stopping must be True or False, found {self.early_stopping!r}")
+        for name in ("early_stopping", "return_train_score"):
+            check_flag(name, getattr(self, name))
         may_be_several = isinstance(scorers, _MultimetricScorer) or callable(self.scoring)
         if self.early_stopping and isinstance(scorers, _MultimetricScorer) and not isinstance(self.refit, str):
             raise ValueError(

@@ -30,7 +30,7 @@ from slimsvm.estimators._shared.input_checks import (
 )
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.estimators._shared.streams import begin_stream, fit_chunk, has_partial_fit
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, check_flag
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
 
@@ -179,6 +179,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
             one class for all rows would.
         """
         check_option("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        check_flag("break_ties", self.break_ties)
         X, y = self._check_X(X, reset=True, y=y)
         X, y, weights, index = self._training_rows(X, y, sample_weight)
         self.multilabel_ = y.ndim == 2

@@ -280,6 +280,12 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Require True or False: a text is true whatever it says."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, found {value!r}")
+
+
 def check_number(name: str, value: Any, accepted: str, most: float = np.inf, positive: bool = False) -> None:
     """Require a finite number from 0, or above it, to ``most``."""
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))

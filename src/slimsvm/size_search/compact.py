@@ -55,7 +55,16 @@ from slimsvm.core.threads import one_blas_thread
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.dual_ascent.dual import DualState
-from slimsvm.parts.problem import RANDOM_ACCESS, Need, Problem, check_count, check_needs, check_number, check_smoothable
+from slimsvm.parts.problem import (
+    RANDOM_ACCESS,
+    Need,
+    Problem,
+    check_count,
+    check_flag,
+    check_needs,
+    check_number,
+    check_smoothable,
+)
 from slimsvm.parts.run import Fit, Status, exact_objective, reported
 from slimsvm.parts.solver import Callback, Solver, check_loss, nothing
 from slimsvm.rows import as_rows, is_sparse
@@ -169,6 +178,7 @@ class Compact(Solver):
             raise ValueError(f"Compact can only be warm-started from a Compact fit, found {type(state).__name__}")
         check_number("max_extra_error", self.max_extra_error, "a number >= 0")
         check_number("search_factor", self.search_factor, "a positive number", positive=True)
+        check_flag("learn_metric", self.learn_metric)
         if self.max_basis is not None and not problem.rows.in_memory:
             # The same bits as of these rows in memory, which the exact SVM of blocks needs.
             rows = problem.rows.slice(0, problem.rows.n_rows, problem.rows.exact_dtype)

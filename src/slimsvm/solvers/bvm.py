@@ -24,7 +24,7 @@ import numpy as np
 
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.enclosing_ball import BallRun, BallSolver, SmallestBallRun
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, check_flag
 
 FIRST_EPSILON = 0.5
 
@@ -125,8 +125,7 @@ class BVM(BallSolver):
     def start(self, problem: Problem, state: DualState | None = None) -> BallVectorRun:
         """Check the problem and set the run up."""
         self.check(problem, state)
-        if not isinstance(self.shrink, bool):
-            raise ValueError(f"shrink must be True or False, found {self.shrink!r}")
+        check_flag("shrink", self.shrink)
         if not 0 < self.final_epsilon < 1:
             raise ValueError(f"final_epsilon must be between 0 and 1, found {self.final_epsilon!r}")
         return BallVectorRun(problem, self, state)

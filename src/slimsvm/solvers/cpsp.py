@@ -37,7 +37,7 @@ from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, CuttingPlaneS
 from slimsvm.parts.descent.closing_descent import ClosingSettings, most_lost, n_sweeps
 from slimsvm.parts.descent.first_basis import learning_part
 from slimsvm.parts.principal_directions import search_for
-from slimsvm.parts.problem import Problem, check_number
+from slimsvm.parts.problem import Problem, check_flag, check_number
 from slimsvm.parts.pursuit import OverAllRows, PursuitPlan, PursuitRun, PursuitState
 from slimsvm.parts.run import Best, Fit, Status
 
@@ -256,8 +256,8 @@ class CPSP(CuttingPlaneSolver):
         newton = self._is_newton(problem)
         if self.delta is not None:
             check_number("delta", self.delta, "a finite number from 0, or None")
-        if not isinstance(self.fill_basis, (bool, np.bool_)):
-            raise ValueError(f"fill_basis must be True or False, found {self.fill_basis!r}")
+        for name in ("fill_basis", "record_delta"):
+            check_flag(name, getattr(self, name))
         of_cuts = {"delta": self.delta is not None, "fill_basis": not self.fill_basis, "keep": self.keep == "last"}
         for name, is_set in of_cuts.items():
             if newton and is_set:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slimsvm.parts.cuts.example_planes import BlockSteps, PlanesRun, PlanesState
-from slimsvm.parts.problem import RANDOM_ACCESS, Need, Problem, check_count, check_needs, no_free_intercept
+from slimsvm.parts.problem import RANDOM_ACCESS, Need, Problem, check_count, check_flag, check_needs, no_free_intercept
 from slimsvm.parts.solver import Solver
 
 METHODS = ("corrective", "line-search")
@@ -154,5 +154,6 @@ class BCFW(Solver):
             raise ValueError(f"step must be 'corrective' or 'line-search', found {self.step!r}")
         if self.cached_passes != 0:
             check_count("cached_passes", self.cached_passes)
+        check_flag("averaging", self.averaging)
         steps = BlockSteps(self.tol_relative, self.step, self.cached_passes, self.averaging, self.weights)
         return BCFWRun(problem, steps, state)

@@ -39,7 +39,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.dual import GAP, Dual, DualState, Progress
 from slimsvm.parts.dual_ascent.kernel_values import KernelTable, ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
-from slimsvm.parts.problem import RANDOM_ACCESS, TWO_CLASSES, Problem, check_count, check_needs
+from slimsvm.parts.problem import RANDOM_ACCESS, TWO_CLASSES, Problem, check_count, check_flag, check_needs
 from slimsvm.parts.resuming import digest_of, stacked
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Fit, Run, Status, finite, reported, with_safe_bound
@@ -486,6 +486,7 @@ class LASVM(Solver):
             raise ValueError(f"selection must be one of {known}, found {self.selection!r}")
         check_count("pool", self.pool)
         check_count("epochs", self.epochs)
+        check_flag("finish", self.finish)
         if self.tol_relative is not None and not self.tol_relative > 0:
             raise ValueError(f"tol_relative must be a positive number or None, found {self.tol_relative!r}")
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 from typing import Any
 
 from slimsvm.parts.descent.vector_descent import LearnedState, Learning, VectorDescent
-from slimsvm.parts.problem import Problem, check_count, check_number
+from slimsvm.parts.problem import Problem, check_count, check_flag, check_number
 from slimsvm.parts.resuming import RunState
 from slimsvm.parts.solver import Solver
 from slimsvm.parts.span.best_coefficients import check_finish
@@ -157,6 +157,8 @@ class Refine(Solver):
         if not _is_auto(self.noise) and self.noise and problem.rows.is_sparse:
             raise ValueError(f"noise={self.noise!r} needs dense rows, found a sparse matrix")
         check_number("averaging", self.averaging, "between 0 and 1", most=1.0)
+        for name in ("learn_metric", "finish"):
+            check_flag(name, getattr(self, name))
         task = problem.task
         if not task.decomposes:
             raise ValueError(

@@ -27,7 +27,7 @@ from slimsvm.parts.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOr
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneSolver, Plan
 from slimsvm.parts.cuts.example_planes import ExampleCutsRun, PlanesState
 from slimsvm.parts.cuts.score_books import resolve_weights
-from slimsvm.parts.problem import SMALL_N, Problem
+from slimsvm.parts.problem import SMALL_N, Problem, check_flag
 from slimsvm.parts.run import Run
 
 
@@ -251,4 +251,5 @@ class UniformCuts(CuttingPlaneSolver):
 
     def plan(self, problem: Problem) -> Plan:
         """Plan full steps: a line search would need the scores of all rows."""
+        check_flag("final_objective", self.final_objective)
         return Plan(None, self.max_idle, final_objective=self.final_objective)

@@ -22,6 +22,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from slimsvm import solvers
 from slimsvm.kernels import CallableKernel, Kernel
 from slimsvm.kernels.user_kernels import CallableValues
+from slimsvm.parts.problem import check_flag
 from slimsvm.rows import FLOATS, Rows, check_mask, check_one_kind, find_not_finite, first_missing, is_sparse
 from slimsvm.sparse_parts import check_sparse
 from slimsvm.tasks import LOSSES_OF_LOG_ODDS
@@ -393,8 +394,7 @@ def wants_probability(estimator: Any) -> bool:
     value = getattr(estimator, "probability", False)
     if isinstance(value, str) and value == "deprecated":
         return False
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"probability must be True or False, found {value!r}")
+    check_flag("probability", value)
     return bool(value)
 
 

@@ -66,7 +66,7 @@ from slimsvm.estimators._shared.input_checks import (
 from slimsvm.estimators._shared.streams import has_partial_fit
 from slimsvm.estimators._shared.validating import choose, kernels_tried
 from slimsvm.model import others_by
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, check_flag
 from slimsvm.parts.run import Fit, timed
 from slimsvm.parts.solver import Solver, reading
 from slimsvm.parts.values_of_C import VALUES_OF_C
@@ -395,6 +395,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         self, X: Any, examples: tasks.Examples, task: tasks.Task, weights: Array | None
     ) -> tuple[Problem, Any, Limit]:
         """The problem to solve, with C and gamma chosen, the state that the solver starts from, and the time limit."""
+        check_flag("warm_start", self.warm_start)
         before, self._columns = self._columns, None
         limit = Limit(check_limit("max_seconds", self.max_seconds, integer=False), present_limit())
         problem = self._set_up(X, examples, task, weights)

@@ -21,7 +21,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.budgeted.box_dual import NEEDS, NO_COSTS, BudgetState, PlainAscentRun
 from slimsvm.parts.budgeted.epochs import BudgetedRun
 from slimsvm.parts.budgeted.one_class import OneClassRun, best_multiple, box_problem, quantile
-from slimsvm.parts.problem import Problem, check_count, check_needs
+from slimsvm.parts.problem import Problem, check_count, check_flag, check_needs
 from slimsvm.parts.resuming import digest_of, stacked
 from slimsvm.parts.run import Fit, Status, finite
 from slimsvm.parts.solver import Solver, iterate
@@ -333,8 +333,7 @@ class BudgetedSolver(Solver):
         if damping != "auto" and not (is_number(damping) and 0 <= damping < np.inf):
             raise ValueError(f"damping must be 'auto' or a number >= 0, found {damping!r}")
         for option in ("average", "finish"):
-            if not isinstance(getattr(self, option), (bool, np.bool_)):
-                raise ValueError(f"{option} must be True or False, found {getattr(self, option)!r}")
+            check_flag(option, getattr(self, option))
         if self.descent_epochs and not self.finish:
             raise ValueError("descent_epochs starts from the finished coefficients: it needs finish=True")
         if self.selection == "adaptive" and self.method != DUAL:
