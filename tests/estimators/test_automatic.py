@@ -167,6 +167,26 @@ def test_the_estimator_of_several_classes(solver, max_basis, learns_metric, has_
     assert automatic.resolve_multi_class(solver, max_basis, learns_metric, has_costs) == estimator
 
 
+@pytest.mark.parametrize(
+    ("solver", "max_basis", "machine"),
+    [
+        ("auto", None, "ovr"),
+        ("exact", None, "ovr"),
+        (Exact(), None, "ovr"),
+        ("auto", "auto", "crammer-singer"),
+        ("auto", 100, "crammer-singer"),
+        (Compact(), None, "crammer-singer"),
+        (Compact(max_basis=10), None, "crammer-singer"),
+        ("refine", None, "crammer-singer"),
+    ],
+)
+def test_very_many_classes_are_not_paired(solver, max_basis, machine):
+    most = automatic.MOST_PAIRED
+    given = (solver, max_basis, False, False, max_basis == 100)
+    assert automatic.resolve_multi_class(*given, n_classes=most + 1) == machine
+    assert automatic.resolve_multi_class(*given, n_classes=most) == automatic.resolve_multi_class(*given)
+
+
 def test_a_search_needs_room_for_a_copy_of_the_rows(tmp_path):
     X = np.zeros((100, 2))
     mapped = np.memmap(tmp_path / "X", mode="w+", shape=X.shape)

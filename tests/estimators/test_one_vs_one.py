@@ -131,3 +131,23 @@ def test_what_multi_class_means():
         SVC(multi_class="pairs").fit(X, y)
     with pytest.raises(ValueError, match="cost_matrix goes with multi_class='crammer-singer'"):
         SVC(solver="exact", cost_matrix=1 - np.eye(4)).fit(X, y)
+
+
+def test_very_many_classes():
+    """A column of coefficients for each of their pairs took 60 GB; a list of all pairs was made for each pair."""
+    centres = np.random.default_rng(0).normal(size=(510, 5))
+    X, y = np.repeat(centres, 2, axis=0) * 9 + np.tile([[0.0], [0.1]], (510, 1)), np.repeat(np.arange(510), 2)
+    clf = SVC(gamma=1.0).fit(X, y)
+    assert (clf.multi_class_, clf.basis_coef_.shape) == ("ovr", (1020, 510))
+    assert clf.score(X, y) == 1.0
+    assert OneVsOne(510).class_pairs() is OneVsOne(510).class_pairs()
+
+
+def test_pairs_that_a_limit_leaves_out_have_all_their_loss():
+    X, y = np.random.default_rng(0).normal(size=(90, 2)), np.repeat([0, 1, 2], 30)
+    weights = 1.0 + np.arange(90) % 3
+    with pytest.warns(ConvergenceWarning, match="iteration limit after 0"):
+        clf = SVC(C=2.0, class_weight={1: 5.0}, max_iter=0).fit(X, y, sample_weight=weights)
+    totals = np.bincount(y, weights) * [1.0, 5.0, 1.0]
+    assert clf.objective_ == pytest.approx(2.0 * 2 * totals.sum())
+    assert clf.n_basis_ == 0

@@ -82,7 +82,9 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         each pair (a, b), a < b, as in LIBSVM. ``basis_coef_`` then has a column for each pair, positive for a, over a
         basis that all pairs share; ``dual_coef_`` has the same numbers in scikit-learn's n_classes − 1 rows. "auto"
         chooses "ovo" with the exact solver (unless there is a ``cost_matrix``) and with moved vectors
-        (`slimsvm.Compact`), the one with fewer errors with ``max_basis="auto"``, and "crammer-singer" otherwise.
+        (`slimsvm.Compact`), the one with fewer errors with ``max_basis="auto"``, and "crammer-singer" otherwise. The
+        pairs of more than 500 classes would fill the memory: "auto" then chooses "ovr", or "crammer-singer" for few
+        vectors.
         ``multi_class_`` has the choice.
     warm_start, calibration_size
 
@@ -310,7 +312,8 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         if is_reduced and len(self.classes_) > 2:
             is_reduced = reduces(as_rows(X), self._resolve_kernel(X, weights))
         has_costs = self.cost_matrix is not None
-        return resolve_multi_class(self.solver, self.max_basis, self._learns_metric, has_costs, is_reduced)
+        k = len(self.classes_)
+        return resolve_multi_class(self.solver, self.max_basis, self._learns_metric, has_costs, is_reduced, k)
 
     def _task_over_all_rows(self, k: int) -> tasks.OverAllRows:
         """The task of a loss over all rows."""
@@ -390,7 +393,8 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
             found = np.unique(y if classes is None else named_classes(classes))
             if len(found) < 2:
                 raise ValueError(f"classes must hold at least two classes, found {found.tolist()}")
-            self.classes_, self._centre, self.multi_class_ = found, 0.0, self._resolve_multi_class(X, None)
+            self.classes_, self._centre = found, 0.0
+            self.multi_class_ = self._resolve_multi_class(X, None)
         elif classes is not None and not np.array_equal(np.unique(named_classes(classes)), self.classes_):
             raise ValueError(f"classes are {self.classes_.tolist()} since the first call, found {list(classes)}")
         if self.loss == "ramp":

@@ -7,6 +7,7 @@ classes: Chu and Keerthi, "New Approaches to Support Vector Ordinal Regression",
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -81,6 +82,12 @@ class Multiclass(SeveralClasses):
         )
 
 
+@lru_cache(maxsize=1)
+def _all_pairs(n_classes: int) -> tuple[tuple[int, int], ...]:
+    """Return all pairs of classes: asked for so often that hundreds of classes would take minutes to count."""
+    return tuple(combinations(range(n_classes), 2))
+
+
 @dataclass(frozen=True)
 class OneVsOne(Task):
     """A score for each pair of classes (a, b), a < b, positive for a; a row's loss is its pairs' hinge losses.
@@ -121,7 +128,11 @@ class OneVsOne(Task):
 
     def class_pairs(self):
         """Return all pairs of classes, (0, 1), (0, 2), …"""
-        return list(combinations(range(self.n_classes), 2))
+        return _all_pairs(self.n_classes)
+
+    def pair_factor(self, k):
+        """Return the factor of C of pair k."""
+        return 1.0 if self.factors is None else float(self.factors[k])
 
     def pair_factors(self):
         """Return each pair's factor of C."""

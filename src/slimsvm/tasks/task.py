@@ -10,6 +10,7 @@ plain parameters. The example's loss is ℓ_e = c_e − Σ coef · scores − �
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -218,9 +219,13 @@ class Task:
         """Whether `shift` is defined, and wanted."""
         return type(self).shift is not Task.shift and not self.has_threshold
 
-    def class_pairs(self) -> list[tuple[int, int]]:
+    def class_pairs(self) -> Sequence[tuple[int, int]]:
         """Return the pairs of classes, each a two-class problem with its own score; none if the task is one problem."""
-        return []
+        return ()
+
+    def pair_factor(self, k: int) -> float:
+        """Return the factor of C of pair k of the `class_pairs`."""
+        return 1.0
 
     def pair_factors(self) -> Array:
         """Return the factor of C of each of the `class_pairs`."""

@@ -37,6 +37,8 @@ from slimsvm.tasks import Binary, Regression
 MOST_REDUCED = 20_000
 # The same of two classes ("Two classes" there) and of numbers ("Regression").
 MOST_REDUCED_OF_TWO = 5_000
+# Up to so many classes a model has a column of coefficients for each pair: of 2,000 classes of two rows they take 60 GB.
+MOST_PAIRED = 500
 # The gap to which Newton's method over all rows goes where there are more than are solved to rounding.
 SPANNED_TOLERANCE = 1e-6
 
@@ -174,14 +176,20 @@ def reduces(rows: Rows, kernel: Kernel) -> bool:
 
 
 def resolve_multi_class(
-    solver: Any, max_basis: Any, learns_metric: bool, has_costs: bool, is_reduced: bool = False
+    solver: Any, max_basis: Any, learns_metric: bool, has_costs: bool, is_reduced: bool = False, n_classes: int = 3
 ) -> str:
-    """What ``multi_class="auto"`` stands for: "ovo", "crammer-singer", or "either" for the one that errs less.
+    """What ``multi_class="auto"`` stands for: "ovo", "ovr", "crammer-singer", or "either" for "ovo" or
+    "crammer-singer", whichever errs less.
 
     Pairs of classes with solvers that follow LIBSVM, `choose_solver`'s without ``max_basis`` among them, and with a
     number of vectors where `reduces` says so (``is_reduced``); either where as few vectors as will do are searched for.
-    Costs, and a metric that is learned with vectors, are of a score for each class.
+    Costs, and a metric that is learned with vectors, are of a score for each class; so are more than MOST_PAIRED
+    classes, each against the rest where all rows are vectors.
     """
+    if n_classes > MOST_PAIRED:
+        found = resolve_multi_class(solver, max_basis, learns_metric, has_costs, is_reduced)
+        is_small = max_basis is not None or getattr(solver, "max_basis", None) is not None
+        return "crammer-singer" if found == "either" or is_small else "ovr" if found == "ovo" else found
     is_auto = isinstance(solver, str) and solver == "auto"
     if is_auto and (learns_metric or has_costs):
         return "crammer-singer"

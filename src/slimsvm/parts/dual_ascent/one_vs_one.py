@@ -5,7 +5,9 @@ One record of the history is one pair. The model has a basis that all pairs shar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,7 +63,7 @@ def problem_of_pair(problem: Problem, k: int, index: Array) -> Problem:
 
 def C_of_pair(problem: Problem, k: int) -> float:
     """Return C of pair k."""
-    return problem.C * float(problem.task.pair_factors()[k])
+    return problem.C * problem.task.pair_factor(k)
 
 
 @dataclass(frozen=True)
@@ -122,9 +124,10 @@ class OneVsOneRun(Run):
         self.room = Room()
         self.kept = Kept(self.room) if problem.kept is None else problem.kept
 
-    def parts_of(self, problem: Problem) -> list[Any]:
+    def parts_of(self, problem: Problem) -> Sequence[Any]:
         """Return the parts to fit one after another."""
-        return problem.task.class_pairs()
+        pairs: Sequence[Any] = problem.task.class_pairs()
+        return pairs
 
     @property
     def max_records(self) -> int | None:
@@ -214,8 +217,14 @@ class OneVsOneRun(Run):
 
     def loss_at_zero(self, k: int) -> float:
         """Return the weighted loss of pair k with all scores 0."""
-        factors = self.problem.task.pair_factors()
-        return float(factors[k] * self.problem.examples.weights[self.rows_of(self.pairs[k])].sum())
+        first, second = self.pairs[k]
+        return self.problem.task.pair_factor(k) * float(self.class_weights[first] + self.class_weights[second])
+
+    @cached_property
+    def class_weights(self) -> Array:
+        """The weight of all rows of each class."""
+        examples = self.problem.examples
+        return np.bincount(examples.labels, examples.weights, minlength=self.pairs[-1][1] + 1)
 
     def allowed(self, objective: float) -> float:
         """Return the widest gap with which all pairs together have converged."""
@@ -223,21 +232,20 @@ class OneVsOneRun(Run):
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """Return one model of all pairs; pairs that were not reached have the score 0."""
-        n, problem = self.kernel_rows.n_rows, self.problem
-        coef, intercept = np.zeros((n, len(self.pairs))), np.zeros(len(self.pairs))
-        objective, bound = 0.0, 0.0
+        problem, intercept, objective, bound = self.problem, np.zeros(len(self.pairs)), 0.0, 0.0
+        found: list[tuple[Array, Array]] = []  # rows and coefficients of each pair
         for k, pair in enumerate(self.pairs):
-            index = self.rows_of(pair)
             if k >= len(self.fits):
                 objective += problem.C * self.loss_at_zero(k)
                 continue
-            fit = self.fits[k]
-            coef[index, k], intercept[k] = fit.v, fit.intercept
-            objective, bound = objective + fit.objective, bound + fit.lower_bound
-        rows = np.flatnonzero(coef.any(axis=1))
+            index, fit = self.rows_of(pair), self.fits[k]
+            vectors = np.flatnonzero(fit.v)
+            found.append((index[vectors], fit.v[vectors]))
+            intercept[k], objective, bound = fit.intercept, objective + fit.objective, bound + fit.lower_bound
+        rows, coef = self.joined(found)
         model = KernelExpansion(
             basis=self.kernel_rows.basis(rows),
-            coef=coef[rows],
+            coef=coef,
             intercept=intercept,
             plain=np.zeros(0),
             kernel=problem.kernel,
@@ -250,6 +258,20 @@ class OneVsOneRun(Run):
         norms = [part.norm_squared for part in self.fits if part.norm_squared is not None]
         norm = float(sum(norms)) if len(norms) == len(self.fits) else None
         return Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept, norm_squared=norm)
+
+    def joined(self, found: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Return the rows that are vectors of any pair, and their coefficients with a column for each pair.
+
+        Of many classes these are far larger than all that is not 0 in them.
+        """
+        is_vector = np.zeros(self.kernel_rows.n_rows, bool)
+        for rows, _ in found:
+            is_vector[rows] = True
+        places, vectors = np.cumsum(is_vector) - 1, np.flatnonzero(is_vector)
+        coef = np.zeros((len(vectors), len(self.pairs)))
+        for k, (rows, v) in enumerate(found):
+            coef[places[rows], k] = v
+        return vectors, coef
 
 
 class TargetsRun(OneVsOneRun):
