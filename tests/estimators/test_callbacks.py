@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+from slimsvm import SVC, SVR, OneClassSVM, OrdinalSVC, Refine
 from slimsvm.estimators._shared.around_fit import (
     CallbackSupportMixin,
     OwnCallbackSupport,
@@ -125,3 +126,47 @@ def test_a_parameter_that_there_is_not_is_named(support):
 
     with pytest.raises(TypeError, match=r"on_fit_task_begin of .*Wrong .*parameters .*'rows'"):
         estimator(support).set_callbacks(Wrong()).fit(np.ones(3))
+
+
+FITS = {
+    "pairs": SVC(max_iter=1),
+    "classes against the rest": SVC(max_iter=1, multi_class="ovr"),
+    "moved vectors": SVC(max_basis=3, max_iter=2),
+    "learned vectors": SVC(solver=Refine(3), max_iter=2),
+    "cuts": SVC(solver="exact-cuts", max_iter=2),
+    "quantiles": SVR(loss="quantile", quantile=[0.2, 0.8], max_iter=1),
+    "novelties": OneClassSVM(max_iter=1),
+    "ordered classes": OrdinalSVC(max_basis=3, max_iter=2),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", FITS)
+def test_fits_of_parts_take_a_callback_and_max_iter(name):
+    """scikit-learn refuses more tasks than were foreseen, and parts and stages were not."""
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 4
+    watcher = Watcher()
+    fitted = clone(FITS[name]).set_params(random_state=0).set_callbacks(watcher).fit(X, y)
+    ends = [told for told in watcher.told if told[:2] == ("end", "iteration")]
+    assert len(ends) == len(fitted.history_) > 0
+    assert watcher.told[-1][0] == "teardown"
+
+
+@pytest.mark.parametrize("hook", ["begin", "end", None])
+def test_callbacks_of_a_fit_that_raises_are_torn_down(hook):
+    """The fit's attributes went back to what they were, with those that say what is to be torn down."""
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    watcher, fails = Watcher(fails_in=hook or ""), hook is None
+
+    def kernel(A, B):
+        if fails:
+            raise RuntimeError("kernel")
+        return np.asarray(A) @ np.asarray(B).T
+
+    model = SVC(kernel=kernel).set_callbacks(watcher)
+    with pytest.raises(RuntimeError, match=hook or "kernel"):
+        model.fit(X, y)
+    assert [told[0] for told in watcher.told].count("teardown") == 1
+    fails, watcher.fails_in = False, ""
+    model.fit(X, y)
+    assert [told[0] for told in watcher.told].count("teardown") == 2

@@ -24,6 +24,8 @@ R = TypeVar("R")
 
 # -- attributes of one fit alone ----------------------------------------------------------------------------------
 
+# What scikit-learn's `with_callbacks` tears down at the end of a fit, and then deletes.
+OF_CALLBACKS = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 # What a fit leaves under private names. What a warm start goes on from stays for the fit itself.
 PRIVATE = ("_objects", "_support", "_sparse", "_centre", "_stream", "_stream_parts", "_seen", "_at_fit")
 
@@ -48,8 +50,9 @@ def unchanged_by_failure(method: Callable[P, R], forgets: bool = False) -> Calla
                 forget(estimator)
             return method(*args, **kwargs)
         except BaseException:
+            to_tear_down = {name: vars(estimator)[name] for name in OF_CALLBACKS if name in vars(estimator)}
             vars(estimator).clear()
-            vars(estimator).update(before)
+            vars(estimator).update(before | to_tear_down)
             raise
 
     return whole

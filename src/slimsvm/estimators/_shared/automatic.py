@@ -37,7 +37,8 @@ from slimsvm.tasks import Binary, Regression
 MOST_REDUCED = 20_000
 # The same of two classes ("Two classes" there) and of numbers ("Regression").
 MOST_REDUCED_OF_TWO = 5_000
-# Up to so many classes a model has a column of coefficients for each pair: of 2,000 classes of two rows they take 60 GB.
+# Up to so many classes models have a column of coefficients for each pair. Those of 2,000 classes of two rows take
+# 60 GB.
 MOST_PAIRED = 500
 # The gap to which Newton's method over all rows goes where there are more than are solved to rounding.
 SPANNED_TOLERANCE = 1e-6

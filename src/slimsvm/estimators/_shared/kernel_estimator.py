@@ -445,7 +445,8 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
             # A meta-estimator with callbacks gives a parent context. To make one of our own takes a fiftieth of a small
             # fit.
             is_watched = has_callbacks or "_parent_callback_ctx" in vars(self)
-            context: Any = self._init_callback_context(max_subtasks=problem.max_iter) if is_watched else None
+            # Nobody knows how many iterations there will be: ``max_iter`` counts those of each part or stage.
+            context: Any = self._init_callback_context(max_subtasks=None) if is_watched else None
             metadata = {} if weights is None else {"sample_weight": weights}
             seen = {"estimator": self, "X": X, "y": y, "metadata": metadata}
             if is_watched:
