@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV
 
-from slimsvm import SVC, SVR, OneClassSVM, OrdinalSVC, Refine
+from slimsvm import SVC, SVR, GridSearchSVC, OneClassSVM, OrdinalSVC, Refine
 from slimsvm.estimators._shared.around_fit import (
     CallbackSupportMixin,
     OwnCallbackSupport,
@@ -170,3 +171,18 @@ def test_callbacks_of_a_fit_that_raises_are_torn_down(hook):
     fails, watcher.fails_in = False, ""
     model.fit(X, y)
     assert [told[0] for told in watcher.told].count("teardown") == 2
+
+
+@pytest.mark.skipif(
+    not hasattr(GridSearchCV, "set_callbacks"), reason="searches have callbacks from scikit-learn 1.9 on"
+)
+def test_callbacks_of_a_search():
+    """They were taken, and never told."""
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    watcher = Watcher()
+    search = GridSearchSVC(SVC(), {"C": [1.0, 10.0]}, cv=2).set_callbacks(watcher).fit(X, y)
+    assert [told[0] for told in watcher.told] == ["setup", "begin", "end", "teardown"]
+    watcher.fails_in = "end"
+    with pytest.raises(RuntimeError):
+        search.fit(X, y)
+    assert (watcher.told[-1][0], search.predict(X).shape) == ("teardown", (40,))

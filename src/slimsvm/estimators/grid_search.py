@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from slimsvm.estimators._shared.around_fit import afresh
+from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.automatic import typical_gamma
 from slimsvm.estimators._shared.conformal import NONE, hold_out, rows_held
 from slimsvm.estimators._shared.cross_validation import CrossValidation, SearchSettings
@@ -110,9 +110,12 @@ class GridSearch(GridSearchCV):
             return super().get_metadata_routing()
         return self._as_searched.get_metadata_routing()
 
+    @with_callbacks
     @afresh
     def fit(self, X, y=None, **params):
         """Score every candidate by cross-validation, and fit the best one on all rows.
+
+        Callbacks of the search are told when it begins and ends; those of ``estimator``, of every fit.
 
         Parameters
         ----------
@@ -131,6 +134,18 @@ class GridSearch(GridSearchCV):
         ValueError
             The grid is empty, or names an unknown parameter; or a value in the grid, X or y is out of range.
         """
+        search: Any = self  # scikit-learn has searches with callbacks from its version 1.9 on
+        context = search._init_callback_context() if vars(self).get("_skl_callbacks") else None
+        seen = {"estimator": self, "X": X, "y": y, "metadata": params}
+        if context is not None:
+            context.call_on_fit_task_begin(**seen)
+        self._search(X, y, params)
+        if context is not None:
+            context.call_on_fit_task_end(**seen, reconstruction_attributes={})
+        return self
+
+    def _search(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        """Search, and set the attributes of the search."""
         search, template = self._as_searched, self._template
         scorers, refit_metric = search._get_scorers()
         metric = self._raced_by(scorers)
@@ -191,7 +206,6 @@ class GridSearch(GridSearchCV):
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
-        return self
 
     def _raced_by(self, scorers: Any) -> str | None:
         """The name of the score that decides which candidates stop, if there are several."""
