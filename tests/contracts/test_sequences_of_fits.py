@@ -314,6 +314,49 @@ def test_parameters_set_after_a_fit_say_nothing_of_its_scores(name, tmp_path):
     np.testing.assert_array_equal(refitted.predict(X)[0], before.predict(X)[0])
 
 
+# Values for parameters that are set after a fit; of the others some are for prediction, as the number of threads.
+AFTER = {
+    "C": 7.0, "kernel": "precomputed", "degree": 9, "gamma": "learn", "coef0": 4.0, "tol": 0.5, "max_iter": 1,
+    "nu": 0.9, "epsilon": 3.0, "quantile": [0.1, 0.2], "loss": "no such", "window": 3, "classes": [8, 9],
+    "max_basis": 2, "solver": "refine", "intercept": "none", "multi_class": "ovr", "class_weight": {0: 5.0},
+    "cost_matrix": [[0]], "precision": "float32", "shrinking": False, "warm_start": True, "memory_limit": 1e-9,
+    "second_stage": False, "rejoin": False, "n_values": 3, "power": 0.9, "shrinkage": 0.9, "first_C": 9.0,
+}  # fmt: skip
+TOLD = ("predict", "decision_function", "predict_proba", "predict_interval", "transform", "score")
+
+
+def told_by(model, rows, y, extra):
+    found = {name: getattr(model, name) for name in TOLD if name != "score" and hasattr(model, name)}
+    found = {name: method(rows, **(extra if "lengths" in extra else {})) for name, method in found.items()}
+    return found | ({"score": model.score(rows, y, **extra)} if hasattr(model, "score") and y is not None else {})
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "extra"),
+    [
+        (SVC(loss="logistic", max_iter=5), TWO, {}),
+        (SVC(), THREE, {}),
+        (SVR(calibration_size=0.3, random_state=0), TARGET, {}),
+        (OneClassSVM(), None, {}),
+        (OrdinalSVC(), THREE, {}),
+        (RankSVM(), TARGET, {"groups": GROUPS}),
+        (StructuredSVM(Multiclass(3)), THREE, {}),
+        (SequenceSVM(), TWO, {"lengths": [5] * 8}),
+        (CrossTrainedSVC(C=1.0, first_C=1.0, random_state=0), TWO, {}),
+        (NormalRanks(), None, {}),
+        (LearnedAxes(SVC()), TWO, {}),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "get_params") else "",
+)
+def test_what_a_model_says_is_of_its_fit(model, y, extra):
+    before = told_by(model.fit(X, y, **extra), X, y, extra)
+    for name in set(AFTER) & set(model.get_params(deep=False)):
+        after = told_by(deepcopy(model).set_params(**{name: AFTER[name]}), X, y, extra)
+        assert set(after) == set(before), name
+        for method, values in before.items():
+            np.testing.assert_array_equal(values, after[method], err_msg=f"{name}, {method}")
+
+
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge", "f1", "ramp"])
 def test_a_loss_set_after_a_fit_waits_for_the_next(loss, tmp_path):
     """Probabilities came and went, `score` was another measure, and files said the other loss."""

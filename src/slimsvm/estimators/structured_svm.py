@@ -250,7 +250,7 @@ class StructuredSVM(KernelEstimator):
         if not reset:
             check_is_fitted(self, "model_")
         self._check_task()
-        if self._is_precomputed:
+        if reset and self._is_precomputed:
             raise ValueError("kernel='precomputed' is not for examples of rows; a function is: kernel=callable")
         is_one = (isinstance(X, np.ndarray) and X.dtype != object) or sp.issparse(X) or hasattr(X, "iloc")
         if lengths is None and not is_one and len(X) and np.ndim(X[0] if not sp.issparse(X[0]) else np.eye(1)) == 1:
