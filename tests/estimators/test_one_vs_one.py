@@ -1,5 +1,7 @@
 """SVC of several classes by pairs: what scikit-learn's SVC computes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,8 @@ from sklearn.svm import SVC as TheirSVC
 
 import slimsvm
 from slimsvm import SVC, Exact, path
+from slimsvm.parts.dual_ascent.one_vs_one import OneVsOneRun
+from slimsvm.parts.run import Status
 from slimsvm.tasks import OneVsOne, losses
 
 
@@ -107,6 +111,21 @@ def test_the_end_of_time_leaves_the_other_pairs_at_nought():
     assert clf.basis_coef_[:, 0].any()
     assert not clf.basis_coef_[:, 1:].any()
     assert clf.objective_ >= ours(gamma=0.5).fit(X, y).objective_
+
+
+def test_a_pair_that_ends_with_its_share_of_the_time_ends_the_fit(monkeypatch):
+    """There is no pair after the last one: it was an IndexError."""
+    X, y = problem()
+    fit_pair = OneVsOneRun.fit_pair
+
+    def short(run, k):
+        return replace(fit_pair(run, k), status=Status.TIME_LIMIT if k == 0 else Status.CONVERGED)
+
+    monkeypatch.setattr(OneVsOneRun, "fit_pair", short)
+    with pytest.warns(ConvergenceWarning, match="Exact stopped at the time limit"):
+        clf = ours(gamma=0.5, solver=Exact(40), max_seconds=1e9).fit(X, y)
+    assert clf.status_ == "time limit"
+    assert clf.basis_coef_.any(axis=0).all()
 
 
 def test_warm_start_and_path():

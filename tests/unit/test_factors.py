@@ -7,6 +7,7 @@ from scipy.linalg import lapack, solve_triangular
 from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.core.factors import (
     WHOLE,
+    PivotedCholesky,
     cholesky,
     lower_inverse,
     pivoted_cholesky,
@@ -82,6 +83,19 @@ def test_pivots_are_those_of_lapack(values):
     assert found == rank
     np.testing.assert_array_equal(own, order - 1)
     np.testing.assert_allclose(np.tril(L), np.tril(theirs), atol=1e-12)
+
+
+def test_columns_with_pivots_are_computed_as_far_as_asked(values):
+    whole, parts = PivotedCholesky(values, 1e-10), PivotedCholesky(values, 1e-10)
+    parts.extend(100)
+    assert 100 <= parts.n_columns < 200
+    assert parts.rank is None
+    whole.extend(K)
+    parts.extend(parts.n_columns)
+    parts.extend(10 * K)
+    assert parts.rank == whole.rank == parts.n_columns
+    np.testing.assert_array_equal(parts.order, whole.order)
+    np.testing.assert_array_equal(np.tril(parts.L), np.tril(whole.L))
 
 
 @pytest.mark.parametrize("k", [0, 5, K])

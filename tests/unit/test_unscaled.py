@@ -12,8 +12,10 @@ from sklearn.model_selection import train_test_split
 
 from slimsvm import LASVM, SVC, SVR, Exact, OneClassSVM
 from slimsvm.datasets import checkerboard
+from slimsvm.kernels import KernelRows, Linear
 from slimsvm.parts.dual_ascent.dual import Dual
-from slimsvm.parts.dual_ascent.interior_point import InteriorPoint, Newton
+from slimsvm.parts.dual_ascent.interior_point import InteriorPoint, LowRankNewton, Newton
+from slimsvm.rows import as_rows
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
@@ -66,6 +68,65 @@ def test_unscaled_rows_converge(case):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cubic_regression_of_few_rows_converges(seed):
     check_converged(SVR(kernel="poly", C=100, gamma="auto", degree=3, epsilon=0.1, coef0=1).fit(*gallery(seed)))
+
+
+def many_rows(n, n_classes=2):
+    """Features of scales 1 to 10⁵ that matter alike, and a target, or classes, of their sum."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(n, 6))
+    y = Z.sum(axis=1) + 0.3 * rng.normal(size=n)
+    return Z * 10.0 ** np.arange(6), y if n_classes == 0 else np.digitize(y, [[0.0], [-1.0, 1.0]][n_classes - 2])
+
+
+MANY = {
+    "two classes": (SVC(kernel="linear"), 5000, 2, 0.95),
+    "few enough to keep all kernel values": (SVC(kernel="linear"), 2500, 2, 0.95),
+    "pairs of classes": (SVC(kernel="linear"), 4500, 3, 0.92),
+    "regression": (SVR(kernel="linear"), 5000, 0, 0.98),
+    "no intercept": (SVC(kernel="linear", solver="exact", intercept="none"), 5000, 2, 0.95),
+    "intercept in the norm": (SVC(kernel="linear", solver="exact", intercept="regularized"), 5000, 2, 0.95),
+}
+
+
+@pytest.mark.parametrize("case", MANY)
+def test_many_unscaled_rows_converge(case):
+    """In float32 features of a hundred-thousandth of the largest scale were lost, and steps on pairs never ended."""
+    estimator, n, n_classes, least = MANY[case]
+    X, y = many_rows(n, n_classes)
+    clf = estimator.fit(X, y)
+    check_converged(clf)
+    assert clf.model_.dtype == "float64"
+    assert clf.score(X, y) > least
+
+
+@pytest.mark.parametrize(("balanced", "offset"), [(1, 0.0), (0, 0.0), (0, 1.0)])
+def test_the_factor_of_many_rows_stands_for_all_kernel_values(balanced, offset):
+    X, y = many_rows(400)
+    rows = KernelRows(Linear(), as_rows(X / 1e3), dtype=np.float64)
+    dual = Dual(target=2.0 * y - 1, lo=y - 1.0, hi=y * 1.0, epsilon=0.0, balanced=balanced, offset=offset)
+    dense, factor = Newton(rows.block(rows.points(np.arange(400))), dual), LowRankNewton(rows, dual, 1e9)
+    assert not factor.has_rank(5)
+    assert not factor.has_rank(9)  # not looked at again before the rank has doubled
+    assert factor.has_rank(10)
+    assert dense.has_rank(10)
+    rng = np.random.default_rng(1)
+    v, theta = rng.normal(size=400), rng.uniform(1e-6, 1e-5, 400) * (rng.random(400) < 0.9)
+    v -= balanced * v.mean()
+    np.testing.assert_allclose(factor.times(v), dense.times(v), rtol=1e-9, atol=1e-9 * np.abs(dense.times(v)).max())
+    apart = factor.scores(v) - dense.scores(v)
+    apart -= balanced * apart.mean()  # where K is centred they may differ by a constant
+    assert np.abs(apart).max() < 1e-9 * np.abs(dense.scores(v)).max()
+    for few in (theta, np.where(np.arange(400) < 20, theta, 0.0)):
+        expected = dense.solver(few)(v)
+        np.testing.assert_allclose(factor.solver(few)(v), expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+
+
+def test_a_factor_that_memory_has_no_room_for_is_none():
+    X, y = many_rows(400)
+    rows = KernelRows(Linear(), as_rows(X), dtype=np.float64)
+    dual = Dual(target=2.0 * y - 1, lo=y - 1.0, hi=y * 1.0, epsilon=0.0)
+    assert not LowRankNewton(rows, dual, 5 * 400 * 24).has_rank(10)
+    assert LowRankNewton(rows, dual, 6 * 400 * 24).has_rank(10)
 
 
 @pytest.mark.parametrize("C", [10, 100, 1000])

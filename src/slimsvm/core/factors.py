@@ -5,6 +5,8 @@ Up to WHOLE vectors LAPACK takes one call, which is then short enough. The upper
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
@@ -16,6 +18,8 @@ Array = np.ndarray
 # LAPACK's calls for this many vectors take some 15 ms. Beyond, panels have PANEL columns, those with pivots fewer:
 # within them every column is a step of Python.
 WHOLE, PANEL, PIVOTED_PANEL = 768, 256, 64
+# The rows and columns of products that are subtracted at once: half a megabyte.
+TILE = 256
 # The most multiply-adds of right sides with a factor in one call.
 MOST_SOLVED = 1 << 29
 
@@ -43,7 +47,7 @@ def cholesky(A: Array, overwrite: bool = False, upper: bool = False) -> Array | 
         for part in in_calls(k - lo, lo * (hi - lo) / DENSE):
             check_time()
             rows = slice(lo + part.start, lo + part.stop)
-            L[rows, lo:hi] -= L[rows, :lo] @ L[lo:hi, :lo].T
+            L[rows, lo:hi] -= (L[lo:hi, :lo] @ L[rows, :lo].T).T
         corner, failed = lapack.dpotrf(L[lo:hi, lo:hi], lower=1)
         if failed:
             return None
@@ -84,8 +88,8 @@ def _copied(A: Array) -> Array:
     return copy
 
 
-def pivoted_cholesky(A: Array, least: float) -> tuple[Array, Array, int]:
-    """Return the lower factor of a matrix whose rows are ordered by their pivots, this order, and the rank.
+class PivotedCholesky:
+    """The lower factor of a matrix whose rows are ordered by their pivots, computed a panel of columns at a time.
 
     Parameters
     ----------
@@ -93,21 +97,46 @@ def pivoted_cholesky(A: Array, least: float) -> tuple[Array, Array, int]:
         Symmetric.
     least : float
         Pivots are above this; the factor has as many columns as there are such (``rank``), the others hold anything.
+
+    Attributes
+    ----------
+    L : float64 ndarray of shape (k, k)
+        The factor, of which ``n_columns`` are computed.
+    order : int64 ndarray of shape (k,)
+    rank : int or None
+        None until all columns are computed.
     """
-    k = len(A)
-    if k <= WHOLE:
-        factor, order, rank, _ = lapack.dpstrf(A, lower=1, tol=least)
-        return factor, order.astype(np.int64) - 1, rank
-    L, order = _copied(A), np.arange(k)
-    for lo in range(0, k, PIVOTED_PANEL):
-        check_time()
-        hi = min(k, lo + PIVOTED_PANEL)
+
+    def __init__(self, A: Array, least: float):
+        k = len(A)
+        self.least, self.n_columns, self.rank = max(least, 0.0), 0, None
+        if k <= WHOLE:
+            self.L, order, self.n_columns, _ = lapack.dpstrf(A, lower=1, tol=least)
+            self.order, self.rank = order.astype(np.int64) - 1, self.n_columns
+        else:
+            self.L, self.order = _copied(A), np.arange(k)
+
+    def extend(self, n_columns: int) -> None:
+        """Compute at least so many columns, if the rank is not less."""
+        while self.rank is None and self.n_columns < n_columns:
+            check_time()
+            lo, k = self.n_columns, len(self.L)
+            hi = min(k, lo + PIVOTED_PANEL)
+            self.n_columns = self._factor_panel(lo, hi)
+            if self.n_columns < hi or hi == k:
+                self.rank = self.n_columns
+            else:
+                self._subtract_panel(lo, hi)
+
+    def _factor_panel(self, lo: int, hi: int) -> int:
+        """Compute columns lo to hi; return the first one whose pivot is too small, or hi."""
+        L, order = self.L, self.order
         left = np.diagonal(L)[lo:].copy()
         for j in range(lo, hi):
             pivot = j + int(np.argmax(left[j - lo :]))
             square = left[pivot - lo]
-            if not square > max(least, 0.0):
-                return L, order, j
+            if not square > self.least:
+                return j
             if pivot > j:
                 _exchange(L, j, pivot)
                 order[[j, pivot]], left[pivot - lo] = order[[pivot, j]], left[j - lo]
@@ -115,11 +144,31 @@ def pivoted_cholesky(A: Array, least: float) -> tuple[Array, Array, int]:
             below -= L[j + 1 :, lo:j] @ L[j, lo:j]
             below /= L[j, j]
             left[j + 1 - lo :] -= below * below
+        return hi
+
+    def _subtract_panel(self, lo: int, hi: int) -> None:
+        """Subtract the product of a panel with itself from the columns right of it."""
+        L, k = self.L, len(self.L)
         for part in in_calls(k - hi, k * PIVOTED_PANEL / DENSE):
             check_time()
-            a, b = hi + part.start, hi + part.stop
-            L[a:b, hi:b] -= L[a:b, lo:hi] @ L[hi:b, lo:hi].T
-    return L, order, k
+            for columns in _tiles(hi, hi + part.stop):
+                first = max(hi + part.start, columns.start)
+                for rows in _tiles(first, hi + part.stop):
+                    # The product's transpose has Fortran's order, as L has.
+                    L[rows, columns] -= (L[columns, lo:hi] @ L[rows, lo:hi].T).T
+
+
+def _tiles(lo: int, hi: int) -> Iterator[slice]:
+    """Yield slices of places, short enough for a square of values to stay in a processor's cache."""
+    for start in range(lo, hi, TILE):
+        yield slice(start, min(hi, start + TILE))
+
+
+def pivoted_cholesky(A: Array, least: float) -> tuple[Array, Array, int]:
+    """Return the factor, the order and the rank of `PivotedCholesky`, with all columns."""
+    found = PivotedCholesky(A, least)
+    found.extend(len(A))
+    return found.L, found.order, found.n_columns
 
 
 def _exchange(L: Array, j: int, p: int) -> None:

@@ -35,6 +35,9 @@ MAX_FLOAT32_RADIUS = 500.0
 # Kernel values above this are computed in float64 under precision="auto". MAX_VALUE are the largest values that a type
 # works with: float32 holds 3e38, and sums need room.
 MAX_FLOAT32_VALUE = 1e15
+# So are those that reach this over the largest C of a row: margins are sums of C times kernel values, and should keep a
+# digit in float32. Features of scales 1 to 10^5 have margins of 10^11 with the linear kernel. Chosen, not measured.
+MAX_FLOAT32_MARGIN = 1e6
 # Float64 is used, too, if kernel values are this many times squared distances: a few rows are far from the origin, or
 # all are on one side of it. OFFSET_ROWS rows give the distances.
 MAX_FLOAT32_OFFSET, OFFSET_ROWS = 1e4, 64
@@ -227,14 +230,17 @@ class Problem:
 
         if self.precision == "float64" or self.is_small:
             return kernel_rows(np.float64)
-        if self.precision == "auto" and (
-            self.kernel.largest(self.rows) > MAX_FLOAT32_VALUE or self._offset() > MAX_FLOAT32_OFFSET
-        ):
+        if self.precision == "auto" and (self._has_large_values() or self._offset() > MAX_FLOAT32_OFFSET):
             return kernel_rows(np.float64)
         bound = kernel_rows(np.float32)
         if self.precision == "auto" and bound.is_wider_than(MAX_FLOAT32_RADIUS):
             return kernel_rows(np.float64)
         return bound
+
+    def _has_large_values(self) -> bool:
+        """Return whether kernel values, or C times these, are too large for float32."""
+        largest, most = self.kernel.largest(self.rows), self.C * float(self.examples.weights.max(initial=0.0))
+        return largest > MAX_FLOAT32_VALUE or largest * most > MAX_FLOAT32_MARGIN
 
     def _offset(self) -> float:
         """Return the largest kernel value of all rows, relative to the median squared distance of some rows."""

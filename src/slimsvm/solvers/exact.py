@@ -136,7 +136,8 @@ class ExactRun(Run):
         self.active = ActiveRows(self.kernel_rows, self.dual, self.cache, newton, working_set_size, *in_sets)
         self.progress = Progress(n)
         self.spent: str | None = None
-        self.interior = InteriorSwitch(self.dual, own.newton_share * problem.memory_limit)
+        for_factors = own.newton_share * problem.memory_limit
+        self.interior = InteriorSwitch(self.dual, for_factors, self.values, self.kernel_rows)
         if self.active.largest < min(2, n):
             raise ValueError(
                 f"memory_limit leaves room for {self.active.largest} of {n} kernel rows; it takes at least 2"
@@ -217,9 +218,13 @@ class ExactRun(Run):
 
     def gradient(self) -> Array:
         """Compute g of all rows from nothing but v."""
-        rows = np.flatnonzero(self.v)
-        scores = self.kernel_rows.scores(self.kernel_rows.points(rows), self.v[rows, None])[:, 0]
-        found: Array = self.dual.target - scores.astype(np.float64) - self.dual.offset * self.v.sum()
+        return self.gradient_at(self.v)
+
+    def gradient_at(self, v: Array) -> Array:
+        """Compute g of all rows at a dual point v."""
+        rows = np.flatnonzero(v)
+        scores = self.kernel_rows.scores(self.kernel_rows.points(rows), v[rows, None])[:, 0]
+        found: Array = self.dual.target - scores.astype(np.float64) - self.dual.offset * v.sum()
         return found
 
     def sample(self, size: int) -> Array:
@@ -249,7 +254,7 @@ class ExactRun(Run):
 
     def use_interior_point(self) -> None:
         """Solve for all rows by the interior-point method; its point is taken if it is better."""
-        found = self.interior.solve(self.tol.now)
+        found = self.interior.solve(self.tol.now, self.gradient_at)
         if found is None or not (
             found.violation <= self.tol.now or self.dual.value(found.v, found.g) > max(self.value, 0.0)
         ):
@@ -297,7 +302,7 @@ class ExactRun(Run):
     def step(self) -> dict[str, Any]:
         """Solve for one working set, or, once the active rows are solved for, check all rows."""
         own = self.settings
-        if self.interior.is_due(self.active.n_steps, self.active.newton.work_of_all, self.values):
+        if self.interior.is_due(self.active.n_steps, self.active.newton.work_of_all):
             self.use_interior_point()
         (places, gap), n_active = self.active.choose(self.goal), len(self.active)
         objective, error = None, None

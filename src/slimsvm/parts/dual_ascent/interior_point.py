@@ -21,13 +21,16 @@ Mehrotra, "On the Implementation of a Primal-Dual Interior Point Method", SIAM J
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from slimsvm.bases import IncompleteCholesky
 from slimsvm.core.clock import is_time_over
-from slimsvm.core.factors import cholesky, pivoted_cholesky
+from slimsvm.core.factors import PivotedCholesky, cholesky
+from slimsvm.kernels import KernelRows
 from slimsvm.parts.dual_ascent.dual import Dual
 
 Array = np.ndarray
@@ -49,6 +52,9 @@ FEW_ROWS, RANKS = 128, 2
 STEPS_PER_ROW, WAIT, WORK = 20, 4, 2_500_000
 # The most rows, and the bytes per kernel value: K as it is and centred, its factor twice, and that of Newton steps.
 MOST_ROWS, BYTES = 4096, 48
+# Of more rows L alone is kept: the bytes per number of it, with two copies; and the residual of a kernel value at which
+# L ends, in roundings of the largest. Chosen, not measured.
+COPIES, RESIDUAL = 24, 64
 TINY = 1e-300
 
 
@@ -79,33 +85,59 @@ class Newton:
     ----------
     values, K : float64 ndarrays of shape (n, n)
         K is centred or has the offset.
-    rank : int
-        The rank of K up to rounding of kernel values.
+    mean : float64 ndarray of shape (n,)
+        Mean kernel value of each row with all rows.
     """
 
     def __init__(self, values: Array, dual: Dual):
         n, eps = len(values), np.finfo(values.dtype).eps
         self.values = np.asarray(values, np.float64)
+        self.mean = self.values.mean(axis=0)
         if dual.balanced:
-            self.K = self.values - self.values.mean(axis=0)
+            self.K = self.values - self.mean
             self.K -= self.K.mean(axis=1)[:, None]
         else:
             self.K = self.values + dual.offset
         least = n * eps * float(np.diagonal(self.K).max(initial=0.0))
-        factor, order, self.rank = pivoted_cholesky(self.K, least)
-        self.L = np.empty((n, self.rank), order="F")
-        self.L[order] = np.tril(factor[:, : self.rank])
+        self._factor = PivotedCholesky(self.K, least)
+
+    def has_rank(self, most: float) -> bool:
+        """Return whether the rank of K, up to rounding of kernel values, is at most so large."""
+        self._factor.extend(int(most) + 1)
+        return self._factor.rank is not None and self._factor.rank <= most
+
+    @cached_property
+    def L(self) -> Array:
+        """The low-rank factor of K: L Lᵀ = K up to rounding."""
+        self._factor.extend(len(self.K))
+        rank = self._factor.n_columns
+        L = np.empty((len(self.K), rank), order="F")
+        L[self._factor.order] = np.tril(self._factor.L[:, :rank])
+        del self._factor
+        return L
+
+    def block(self, rows: Array) -> Array:
+        """Return K of some rows."""
+        return self.K if len(rows) == len(self.K) else self.K[np.ix_(rows, rows)]
+
+    def times(self, v: Array) -> Array:
+        """Return K v."""
+        return self.K @ v
+
+    def scores(self, v: Array) -> Array:
+        """Return the product of the kernel values, without the offset, with v."""
+        return self.values @ v
 
     def solver(self, theta: Array) -> Callable[[Array], Array] | None:
         """Return a function that solves (K + Θ⁻¹) d = b, d_i = 0 where θ_i = 0; None if rounding leaves no factor."""
         rows = np.flatnonzero(theta)
-        has_low_rank = len(rows) > max(FEW_ROWS, RANKS * self.rank)
+        has_low_rank = len(rows) > max(FEW_ROWS, RANKS * self.L.shape[1])
         root = np.sqrt(theta[rows])
         A = self.L[rows] * root[:, None] if has_low_rank else np.zeros((0, 0))
         if has_low_rank:
             M = blas.dsyrk(1.0, A, trans=1, lower=1)
         else:
-            M = (self.K if len(rows) == len(theta) else self.K[np.ix_(rows, rows)]) * root
+            M = self.block(rows) * root
             M *= root[:, None]
         M.flat[:: len(M) + 1] += 1.0
         factor = cholesky(M if has_low_rank else M.T, overwrite=True)
@@ -120,6 +152,57 @@ class Newton:
             return d
 
         return solve
+
+
+class LowRankNewton(Newton):
+    """The same of many rows, for which L is computed from the kernel rows of its pivots, and stands for K.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+    dual : Dual
+    memory : float
+        Bytes for L and two copies of it.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, dual: Dual, memory: float):
+        self.kernel_rows, self.dual = kernel_rows, dual
+        self._largest, self._tried = memory / (COPIES * kernel_rows.n_rows), 0
+
+    def has_rank(self, most: float) -> bool:
+        """Return whether the rank is at most so large; it is looked for again once that has doubled."""
+        n_columns = int(min(most, self._largest))
+        if n_columns < max(1, 2 * self._tried):
+            return False
+        self._tried = n_columns
+        rounding = RESIDUAL * float(np.finfo(self.kernel_rows.dtype).eps)
+        factor = IncompleteCholesky(rounding).factorise(self.kernel_rows, n_columns + 1)[1]
+        if factor.shape[1] > n_columns:
+            return False
+        L = factor.astype(np.float64)
+        centre = L.mean(axis=0)
+        self.mean = L @ centre
+        if self.dual.balanced:
+            L -= centre
+        elif self.dual.offset:
+            L = np.column_stack([L, np.full(len(L), np.sqrt(self.dual.offset))])
+        self.L = L
+        return True
+
+    def block(self, rows: Array) -> Array:
+        """Return K of some rows."""
+        L = self.L[rows]
+        found: Array = L @ L.T
+        return found
+
+    def times(self, v: Array) -> Array:
+        """Return K v."""
+        found: Array = self.L @ (v @ self.L)
+        return found
+
+    def scores(self, v: Array) -> Array:
+        """Return the kernel values, without the offset, times v; where K is centred, up to a constant."""
+        return self.times(v) + (self.mean if self.dual.balanced else -self.dual.offset) * v.sum()
 
 
 class InteriorPoint:
@@ -141,7 +224,7 @@ class InteriorPoint:
     def __init__(self, newton: Newton, dual: Dual):
         self.newton, self.dual = newton, dual
         # If Σ v is not 0, centring subtracts more than a constant from g.
-        self.target = dual.target - dual.total * newton.values.mean(axis=0) if dual.total else dual.target
+        self.target = dual.target - dual.total * newton.mean if dual.total else dual.target
         sides = [np.flatnonzero(dual.hi > 0), np.flatnonzero(dual.lo < 0)]
         self.row = np.concatenate(sides)
         self.sign = np.repeat([1.0, -1.0], [len(side) for side in sides])
@@ -159,7 +242,7 @@ class InteriorPoint:
         if self.dual.total:
             return float(self.dual.total / self.room.sum())
         v = self._sums(self.sign * self.room)
-        linear, square = abs(float(self.target @ v)), float(v @ self.newton.K @ v)
+        linear, square = abs(float(self.target @ v)), float(v @ self.newton.times(v))
         return 0.5 * float(np.sqrt(linear / square)) if 0 < linear < square else 0.5
 
     def _sums(self, values: Array) -> Array:
@@ -173,7 +256,7 @@ class InteriorPoint:
 
     def _note(self) -> None:
         self.v = self._sums(self.sign * self.z)
-        self.g = self.target - self.newton.K @ self.v
+        self.g = self.target - self.newton.times(self.v)
 
     @property
     def gap(self) -> float:
@@ -229,6 +312,8 @@ class InteriorPoint:
         is_high = ((room - self.z) / (room - z) < self.x / x) & (2 * self.z > room)
         free = ~(is_low | is_high)
         z = np.where(is_low, 0.0, np.where(is_high, room, self.z))
+        if isinstance(self.newton, LowRankNewton):
+            return self._with_weights(z, free)
         theta = self._sums(free / (self.w / self.z + self.x / (room - self.z)))
         solve = self.newton.solver(theta) if free.any() else None
         ones = solve(np.ones(len(theta))) if solve is not None and dual.balanced else None
@@ -248,11 +333,34 @@ class InteriorPoint:
             best = found if found.violation < best.violation else best
         return best
 
+    def _with_weights(self, z: Array, free: Array) -> FinalPoint:
+        """Return the best point with Lᵀv as it is now, where others than the free variables are on their bounds.
+
+        Lᵀv gives the margins of all rows, and where K is ill-conditioned the method knows it to more digits than v.
+        """
+        L, sign, row, room = self.newton.L, self.sign, self.row, self.room
+        weights, scale = self.v @ L, np.linalg.norm(L, axis=0)
+        best = self._outside(z)
+        for _ in range(POLISHES):
+            few = np.flatnonzero(free & (z > 0) & (z < room))
+            reach = np.minimum(z, room - z)[few]
+            v = self._sums(sign * z)
+            sides = np.column_stack([L[row[few]] / scale, np.ones(len(few))]) * (sign[few] * reach)[:, None]
+            missing = np.append((weights - v @ L) / scale, self.dual.total - v.sum())
+            if not self.dual.balanced:
+                sides, missing = sides[:, :-1], missing[:-1]
+            change = np.linalg.lstsq(sides.T, missing, rcond=None)[0]
+            z = z.copy()
+            z[few] = np.clip(z[few] + reach * change, 0.0, room[few])
+            found = self._outside(z)
+            best = found if found.violation < best.violation else best
+        return best
+
     def _outside(self, z: Array) -> FinalPoint:
         """Return the dual point of these variables, with its sum put right and g computed from kernel values."""
         dual = self.dual
         v = dual.feasible(self._sums(self.sign * z))
-        g = dual.target - self.newton.values @ v - dual.offset * v.sum()
+        g = dual.target - self.newton.scores(v) - dual.offset * v.sum()
         _, _, highest, lowest = dual.slopes(v, g, dual.lo, dual.hi)
         return FinalPoint(v, g, highest - lowest)
 
@@ -260,39 +368,49 @@ class InteriorPoint:
 class InteriorSwitch:
     """The switch from steps on pairs to the interior-point method, which is tried once.
 
+    The factor of K is computed as far as a rank that the steps were many enough for, so that it never takes much longer
+    than they did.
+
     Parameters
     ----------
     dual : Dual
     memory : float
         Bytes for kernel values and factors.
+    values : callable
+        Returns the kernel values (n, n), without the offset.
+    kernel_rows : KernelRows or None, default=None
+        Of more rows than `values` have room for; None: the method is for fewer.
     """
 
-    def __init__(self, dual: Dual, memory: float):
+    def __init__(self, dual: Dual, memory: float, values: Callable[[], Array], kernel_rows: KernelRows | None = None):
         n = len(dual.target)
-        self.dual = dual
+        self.dual, self.memory, self.values, self.kernel_rows = dual, memory, values, kernel_rows
         self.newton: Newton | None = None
-        self.is_open = n <= MOST_ROWS and BYTES * n**2 <= memory and not dual.mass  # which is no constraint here
+        self.keeps_values = n <= MOST_ROWS and BYTES * n**2 <= memory
+        # The mass is no constraint here.
+        self.is_open = not dual.mass and (self.keeps_values or kernel_rows is not None)
 
-    def is_due(self, n_steps: int, work: int, values: Callable[[], Array]) -> bool:
-        """Return whether the steps were many enough to switch; they went through ``work`` entries of kernel rows.
-
-        ``values()`` are the kernel values, without the offset.
-        """
+    def is_due(self, n_steps: int, work: int) -> bool:
+        """Return whether the steps were many enough to switch; they went through ``work`` entries of kernel rows."""
         n = len(self.dual.target)
         if not self.is_open or n_steps < STEPS_PER_ROW * n or work < WAIT * WORK:
             return False
-        if self.newton is None:
-            self.newton = Newton(values(), self.dual)
-        found: bool = work >= WAIT * (WORK + 2 * n * self.newton.rank**2)
-        return found
+        if self.newton is None and self.keeps_values:
+            self.newton = Newton(self.values(), self.dual)
+        elif self.newton is None:
+            assert self.kernel_rows is not None
+            self.newton = LowRankNewton(self.kernel_rows, self.dual, self.memory)
+        return self.newton.has_rank(np.sqrt((work / WAIT - WORK) / (2 * n)))
 
-    def solve(self, tol: float) -> FinalPoint | None:
+    def solve(self, tol: float, gradient: Callable[[Array], Array] | None = None) -> FinalPoint | None:
         """Return the dual point with the least violation that the method reaches; None if it finds none in time.
 
         Parameters
         ----------
         tol : float
             Violation that is asked for.
+        gradient : callable or None, default=None
+            Returns g of a dual point, computed from kernel values; where there is none, the method has them.
         """
         newton, since = self.newton, 0
         best: FinalPoint | None = None
@@ -313,4 +431,8 @@ class InteriorSwitch:
                         since += 1
                     if found.violation <= ENOUGH * tol:
                         break
-        return best
+        if best is None or gradient is None or self.keeps_values:
+            return best
+        g = gradient(best.v)
+        _, _, highest, lowest = self.dual.slopes(best.v, g, self.dual.lo, self.dual.hi)
+        return FinalPoint(best.v, g, highest - lowest)

@@ -186,9 +186,11 @@ class OneVsOneRun(Run):
         )
 
     def step(self) -> dict[str, Any]:
-        """Fit one pair."""
+        """Fit one pair. After the last one there is another step only if some pair ended with its share of the time."""
         check_time()
         k = len(self.fits)
+        if k == len(self.pairs):
+            raise OutOfTimeError
         fit = self.fit_pair(k)
         self.fits.append(fit)
         self.states[k] = fit.state
