@@ -118,15 +118,18 @@ class Newton:
 
     def block(self, rows: Array) -> Array:
         """Return K of some rows."""
-        return self.K if len(rows) == len(self.K) else self.K[np.ix_(rows, rows)]
+        found: Array = self.K if len(rows) == len(self.K) else self.K[np.ix_(rows, rows)]
+        return found
 
     def times(self, v: Array) -> Array:
         """Return K v."""
-        return self.K @ v
+        found: Array = self.K @ v
+        return found
 
     def scores(self, v: Array) -> Array:
         """Return the product of the kernel values, without the offset, with v."""
-        return self.values @ v
+        found: Array = self.values @ v
+        return found
 
     def solver(self, theta: Array) -> Callable[[Array], Array] | None:
         """Return a function that solves (K + Θ⁻¹) d = b, d_i = 0 where θ_i = 0; None if rounding leaves no factor."""
@@ -202,7 +205,8 @@ class LowRankNewton(Newton):
 
     def scores(self, v: Array) -> Array:
         """Return the kernel values, without the offset, times v; where K is centred, up to a constant."""
-        return self.times(v) + (self.mean if self.dual.balanced else -self.dual.offset) * v.sum()
+        found: Array = self.times(v) + (self.mean if self.dual.balanced else -self.dual.offset) * v.sum()
+        return found
 
 
 class InteriorPoint:
