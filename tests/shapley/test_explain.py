@@ -303,7 +303,7 @@ def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="there are none with sequences"):
         SequenceSVM().fit([X[:20], X[20:]], [np.arange(20) % 2] * 2).explain(X)
     own = SVC(kernel=lambda A, B: A @ B.T).fit(X, X[:, 0] > 0)
-    with pytest.raises(TypeError, match=r"nothing of a function of yours: shap.PermutationExplainer"):
+    with pytest.raises(TypeError, match=r"found a function of yours: use shap.PermutationExplainer"):
         own.explain(X)
 
 

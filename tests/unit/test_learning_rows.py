@@ -41,7 +41,8 @@ def fitted(X, y, estimator=SVC, **options):
 
 def bits(clf):
     model = clf.model_
-    return [part.tobytes() for part in (model.basis, model.coef, model.intercept)], clf.objective_, clf.history_[-1]
+    parts = [part.data.tobytes() for part in (model.basis, model.coef, model.intercept)]
+    return parts, clf.objective_, clf.history_[-1]
 
 
 @pytest.mark.parametrize("options", [{}, {"gamma": "learn"}, {"gamma": "scale", "precision": "float64"}], ids=str)

@@ -476,7 +476,7 @@ def test_more_rows_than_all_can_be_vectors_have_a_warning():
     X, y = two_moons(300)
     clf = SVC(loss="logistic", gamma=1.0, random_state=0)
     clf._settings = (ChoiceSettings(most_spanned=200, few_spanned=50),)
-    with pytest.warns(ConvergenceWarning, match="up to 200 of them, found 300: 50 rows"):
+    with pytest.warns(ConvergenceWarning, match="only up to 200 rows, found 300: 50 random rows"):
         clf.fit(X, y)
     assert clf.n_basis_ <= 50
     assert clf.score(X, y) > 0.85

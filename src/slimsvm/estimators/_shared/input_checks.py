@@ -381,7 +381,7 @@ def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
 
 def has_log_odds(estimator: Any) -> bool:
     """Whether an estimator's scores are log odds by training."""
-    loss = getattr(estimator, "_at_fit", {}).get("loss", getattr(estimator, "loss", None))
+    loss = vars(estimator).get("_at_fit", {}).get("loss", getattr(estimator, "loss", None))
     return isinstance(loss, str) and loss in LOSSES_OF_LOG_ODDS
 
 

@@ -317,7 +317,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         check_positive("cache_size", getattr(self, "cache_size", 1))
         if not isinstance(self.random_state, np.random.Generator):
             check_random_state(self.random_state)
-        rows = as_rows(X)
+        rows, chooses_C = as_rows(X), is_chosen(self.C)
         self.kernel_ = self._resolve_kernel(X, weights)
         self._sparse = rows.is_sparse and self.kernel_.has_formula
         asked = "regularized" if self.intercept == "auto" else self.intercept
@@ -326,7 +326,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
             examples=examples,
             task=task,
             kernel=self.kernel_,
-            C=1.0 if is_chosen(self.C) else check_C("C", self.C, " or 'validate'"),
+            C=1.0 if chooses_C else check_C("C", self.C, " or 'validate'"),
             intercept=asked if task.has_threshold else "none",
             tol=check_positive("tol", self.tol),
             precision=self.precision,
@@ -338,7 +338,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
             verbose=int(self.verbose),
             settings=self._settings,
         )
-        if is_chosen(self.C):
+        if chooses_C:
             problem = replace(problem, C=problem.unit_of_C)
         self.solver_ = self._resolve_solver(problem)
         is_of_two = task.n_outputs == 1 or bool(task.class_pairs())

@@ -21,7 +21,6 @@ Mehrotra, "On the Implementation of a Primal-Dual Interior Point Method", SIAM J
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +30,7 @@ from slimsvm.bases import IncompleteCholesky
 from slimsvm.core.clock import is_time_over
 from slimsvm.core.factors import PivotedCholesky, cholesky
 from slimsvm.kernels import KernelRows
+from slimsvm.lazy import made_once
 from slimsvm.parts.dual_ascent.dual import Dual
 
 Array = np.ndarray
@@ -106,7 +106,7 @@ class Newton:
         self._factor.extend(int(most) + 1)
         return self._factor.rank is not None and self._factor.rank <= most
 
-    @cached_property
+    @made_once
     def L(self) -> Array:
         """The low-rank factor of K: L Lᵀ = K up to rounding."""
         self._factor.extend(len(self.K))

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from slimsvm.core.clock import OutOfTimeError, check_time, share_of_time
+from slimsvm.lazy import made_once
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.dual import GAP, LAST
 from slimsvm.parts.problem import Kept, Problem, Room
@@ -222,7 +222,7 @@ class OneVsOneRun(Run):
         first, second = self.pairs[k]
         return self.problem.task.pair_factor(k) * float(self.class_weights[first] + self.class_weights[second])
 
-    @cached_property
+    @made_once
     def class_weights(self) -> Array:
         """The weight of all rows of each class."""
         examples = self.problem.examples
