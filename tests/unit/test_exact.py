@@ -1,5 +1,6 @@
 """The exact solver: reference optima, the three levels, cache, warm start, extremes."""
 
+import gc
 import warnings
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from sklearn.svm import SVR as TheirSVR
 import naive
 from pairwise import crossed
 from slimsvm import SVC, SVR, Exact, ExactCuts, OneClassSVM
-from slimsvm.kernels import RBF, Linear, Sigmoid
+from slimsvm.kernels import RBF, KernelRows, Linear, Sigmoid
 from slimsvm.kernels.operands import MAP_WORK
 from slimsvm.parts.dual_ascent import active_rows
 from slimsvm.parts.dual_ascent.active_rows import ActiveSettings
@@ -24,7 +25,7 @@ from slimsvm.parts.dual_ascent.dual import Dual, ToleranceSettings
 from slimsvm.parts.dual_ascent.kernel_values import ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, NewtonSteps, solve_set
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.run import ReportSettings, Status, exact_objective
+from slimsvm.parts.run import ReportSettings, Run, Status, exact_objective
 from slimsvm.rows import as_rows
 from slimsvm.solvers import exact
 from slimsvm.solvers.exact import ExactSettings
@@ -513,3 +514,17 @@ def test_an_interrupt_before_the_first_look_where_all_rows_are_active():
     assert not any("is estimated from" in str(each.message) for each in said)
     free = replace(problem, settings=())
     assert fit.objective == pytest.approx(exact_objective(free, free.bind(), fit.model), rel=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [SVC(), SVC(max_basis=10), SVC(memory_limit=1)], ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_memory_of_a_fit_is_free_at_its_end(estimator, n_classes):
+    """A run that refers to itself keeps its kernel rows until Python looks for circles: the next fit took new memory."""
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    gc.collect()
+    gc.disable()
+    try:
+        estimator.fit(X, np.digitize(X[:, 0], [-0.5, 0.5][: n_classes - 1]))
+        assert not [each for each in gc.get_objects() if isinstance(each, Run | KernelRows)]
+    finally:
+        gc.enable()

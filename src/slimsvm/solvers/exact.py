@@ -137,7 +137,7 @@ class ExactRun(Run):
         self.progress = Progress(n)
         self.spent: str | None = None
         for_factors = own.newton_share * problem.memory_limit
-        self.interior = InteriorSwitch(self.dual, for_factors, self.values, self.kernel_rows)
+        self.interior = InteriorSwitch(self.dual, for_factors, self.kernel_rows)
         if self.active.largest < min(2, n):
             raise ValueError(
                 f"memory_limit leaves room for {self.active.largest} of {n} kernel rows; it takes at least 2"
@@ -302,7 +302,7 @@ class ExactRun(Run):
     def step(self) -> dict[str, Any]:
         """Solve for one working set, or, once the active rows are solved for, check all rows."""
         own = self.settings
-        if self.interior.is_due(self.active.n_steps, self.active.newton.work_of_all):
+        if self.interior.is_due(self.active.n_steps, self.active.newton.work_of_all, self.values):
             self.use_interior_point()
         (places, gap), n_active = self.active.choose(self.goal), len(self.active)
         objective, error = None, None

@@ -380,27 +380,28 @@ class InteriorSwitch:
     dual : Dual
     memory : float
         Bytes for kernel values and factors.
-    values : callable
-        Returns the kernel values (n, n), without the offset.
     kernel_rows : KernelRows or None, default=None
-        Of more rows than `values` have room for; None: the method is for fewer.
+        Of more rows than all kernel values have room for; None: the method is for fewer.
     """
 
-    def __init__(self, dual: Dual, memory: float, values: Callable[[], Array], kernel_rows: KernelRows | None = None):
+    def __init__(self, dual: Dual, memory: float, kernel_rows: KernelRows | None = None):
         n = len(dual.target)
-        self.dual, self.memory, self.values, self.kernel_rows = dual, memory, values, kernel_rows
+        self.dual, self.memory, self.kernel_rows = dual, memory, kernel_rows
         self.newton: Newton | None = None
         self.keeps_values = n <= MOST_ROWS and BYTES * n**2 <= memory
         # The mass is no constraint here.
         self.is_open = not dual.mass and (self.keeps_values or kernel_rows is not None)
 
-    def is_due(self, n_steps: int, work: int) -> bool:
-        """Return whether the steps were many enough to switch; they went through ``work`` entries of kernel rows."""
+    def is_due(self, n_steps: int, work: int, values: Callable[[], Array]) -> bool:
+        """Return whether the steps were many enough to switch; they went through ``work`` entries of kernel rows.
+
+        ``values()`` are the kernel values of all rows, without the offset.
+        """
         n = len(self.dual.target)
         if not self.is_open or n_steps < STEPS_PER_ROW * n or work < WAIT * WORK:
             return False
         if self.newton is None and self.keeps_values:
-            self.newton = Newton(self.values(), self.dual)
+            self.newton = Newton(values(), self.dual)
         elif self.newton is None:
             assert self.kernel_rows is not None
             self.newton = LowRankNewton(self.kernel_rows, self.dual, self.memory)

@@ -275,9 +275,9 @@ class PairSets:
         if self.n_calls[k] >= self.most_calls or self.progress[k].ended(n_steps, lambda: float(self.lower_bound[k])):
             return Status.ITERATION_LIMIT
         if k not in self.interior:
-            self.interior[k] = InteriorSwitch(self.of_pair(k), self.problem.memory_limit / 4, lambda: self.values(k))
+            self.interior[k] = InteriorSwitch(self.of_pair(k), self.problem.memory_limit / 4)
         work = self.newton[k].work_of_all if k in self.newton else 0
-        if self.interior[k].is_due(n_steps, work):
+        if self.interior[k].is_due(n_steps, work, lambda: self.values(k)):
             self.use_interior_point(k)
         return None
 
