@@ -519,7 +519,7 @@ def test_an_interrupt_before_the_first_look_where_all_rows_are_active():
 @pytest.mark.parametrize("estimator", [SVC(), SVC(max_basis=10), SVC(memory_limit=1)], ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_memory_of_a_fit_is_free_at_its_end(estimator, n_classes):
-    """A run that refers to itself keeps its kernel rows until Python looks for circles; the next fit takes new memory."""
+    """A run that refers to itself keeps its kernel rows until Python looks for circles."""
     X = np.random.default_rng(0).normal(size=(300, 3))
     gc.collect()
     gc.disable()
