@@ -230,17 +230,15 @@ class Problem:
 
         if self.precision == "float64" or self.is_small:
             return kernel_rows(np.float64)
-        if self.precision == "auto" and (self._has_large_values() or self._offset() > MAX_FLOAT32_OFFSET):
-            return kernel_rows(np.float64)
+        if self.precision == "auto":
+            largest, most = self.kernel.largest(self.rows), self.C * float(self.examples.weights.max(initial=0.0))
+            has_large = largest > MAX_FLOAT32_VALUE or largest * most > MAX_FLOAT32_MARGIN
+            if has_large or self._offset() > MAX_FLOAT32_OFFSET:
+                return kernel_rows(np.float64)
         bound = kernel_rows(np.float32)
         if self.precision == "auto" and bound.is_wider_than(MAX_FLOAT32_RADIUS):
             return kernel_rows(np.float64)
         return bound
-
-    def _has_large_values(self) -> bool:
-        """Return whether kernel values, or C times these, are too large for float32."""
-        largest, most = self.kernel.largest(self.rows), self.C * float(self.examples.weights.max(initial=0.0))
-        return largest > MAX_FLOAT32_VALUE or largest * most > MAX_FLOAT32_MARGIN
 
     def _offset(self) -> float:
         """Return the largest kernel value of all rows, relative to the median squared distance of some rows."""
