@@ -14,7 +14,7 @@ from slimsvm import LASVM, SVC, SVR, Exact, OneClassSVM
 from slimsvm.datasets import checkerboard
 from slimsvm.kernels import KernelRows, Linear
 from slimsvm.parts.dual_ascent.dual import Dual
-from slimsvm.parts.dual_ascent.interior_point import InteriorPoint, LowRankNewton, Newton
+from slimsvm.parts.dual_ascent.interior_point import DenseNewton, InteriorPoint, LowRankNewton
 from slimsvm.rows import as_rows
 
 CANCER = load_breast_cancer(return_X_y=True)
@@ -104,7 +104,7 @@ def test_the_factor_of_many_rows_stands_for_all_kernel_values(balanced, offset):
     X, y = many_rows(400)
     rows = KernelRows(Linear(), as_rows(X / 1e3), dtype=np.float64)
     dual = Dual(target=2.0 * y - 1, lo=y - 1.0, hi=y * 1.0, epsilon=0.0, balanced=balanced, offset=offset)
-    dense, factor = Newton(rows.block(rows.points(np.arange(400))), dual), LowRankNewton(rows, dual, 1e9)
+    dense, factor = DenseNewton(rows.block(rows.points(np.arange(400))), dual), LowRankNewton(rows, dual, 1e9)
     assert not factor.has_rank(5)
     assert not factor.has_rank(9)  # not looked at again before the rank has doubled
     assert factor.has_rank(10)
@@ -227,7 +227,7 @@ def test_variables_of_the_interior_point_keep_their_sum_and_end_on_their_bounds(
         y = np.where(y > -0.5, 1.0, -1.0)
         lo, hi = np.where(y > 0, 0.0, lo), np.where(y > 0, hi, 0.0)
     K, dual = X @ X.T / 1000, Dual(target=y, lo=lo, hi=hi, epsilon=epsilon)
-    point = InteriorPoint(Newton(K, dual), dual)
+    point = InteriorPoint(DenseNewton(K, dual), dual)
     while point.gap > 1e-5:
         assert point.step() > 0
     assert abs(point.v.sum()) < 1e-9

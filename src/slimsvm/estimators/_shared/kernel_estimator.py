@@ -445,7 +445,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
             # A meta-estimator with callbacks gives a parent context. To make one of our own takes a fiftieth of a small
             # fit.
             is_watched = has_callbacks or "_parent_callback_ctx" in vars(self)
-            # Nobody knows how many iterations there will be: ``max_iter`` counts those of each part or stage.
+            # How many iterations there will be is not known: ``max_iter`` counts those of each part or stage.
             context: Any = self._init_callback_context(max_subtasks=None) if is_watched else None
             metadata = {} if weights is None else {"sample_weight": weights}
             seen = {"estimator": self, "X": X, "y": y, "metadata": metadata}
@@ -517,8 +517,6 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
     def _keep(self, fit: Fit, trained: Trained) -> None:
         """Set the attributes of a fit."""
         index, codes = trained
-        if self._columns is not None:
-            fit.model = self._widened(fit.model)
         if np.any(self._centre):
             fit.model = fit.model.shifted(self._centre)
         if not fit.model.kernel.has_features:

@@ -20,8 +20,9 @@ Mehrotra, "On the Implementation of a Primal-Dual Interior Point Method", SIAM J
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -72,64 +73,40 @@ class FinalPoint(NamedTuple):
     violation: float
 
 
-class Newton:
-    """The kernel matrix and its low-rank factor, for the linear systems of Newton steps.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, n)
-        Kernel values without the offset.
-    dual : Dual
+class Newton(ABC):
+    """The linear systems of Newton steps, for a kernel matrix K that is centred or has the offset.
 
     Attributes
     ----------
-    values, K : float64 ndarrays of shape (n, n)
-        K is centred or has the offset.
     mean : float64 ndarray of shape (n,)
         Mean kernel value of each row with all rows.
+    keeps_values : bool
+        Whether all kernel values are kept, and not L alone.
     """
 
-    def __init__(self, values: Array, dual: Dual):
-        n, eps = len(values), np.finfo(values.dtype).eps
-        self.values = np.asarray(values, np.float64)
-        self.mean = self.values.mean(axis=0)
-        if dual.balanced:
-            self.K = self.values - self.mean
-            self.K -= self.K.mean(axis=1)[:, None]
-        else:
-            self.K = self.values + dual.offset
-        least = n * eps * float(np.diagonal(self.K).max(initial=0.0))
-        self._factor = PivotedCholesky(self.K, least)
+    mean: Array
+    keeps_values: ClassVar[bool]
 
-    def has_rank(self, most: float) -> bool:
-        """Return whether the rank of K, up to rounding of kernel values, is at most so large."""
-        self._factor.extend(int(most) + 1)
-        return self._factor.rank is not None and self._factor.rank <= most
-
-    @made_once
+    @property
+    @abstractmethod
     def L(self) -> Array:
         """The low-rank factor of K: L Lᵀ = K up to rounding."""
-        self._factor.extend(len(self.K))
-        rank = self._factor.n_columns
-        L = np.empty((len(self.K), rank), order="F")
-        L[self._factor.order] = np.tril(self._factor.L[:, :rank])
-        del self._factor
-        return L
 
+    @abstractmethod
+    def has_rank(self, most: float) -> bool:
+        """Return whether the rank of K, up to rounding of kernel values, is at most so large."""
+
+    @abstractmethod
     def block(self, rows: Array) -> Array:
         """Return K of some rows."""
-        found: Array = self.K if len(rows) == len(self.K) else self.K[np.ix_(rows, rows)]
-        return found
 
+    @abstractmethod
     def times(self, v: Array) -> Array:
         """Return K v."""
-        found: Array = self.K @ v
-        return found
 
+    @abstractmethod
     def scores(self, v: Array) -> Array:
-        """Return the product of the kernel values, without the offset, with v."""
-        found: Array = self.values @ v
-        return found
+        """Return the kernel values, without the offset, times v; where K is centred, up to a constant."""
 
     def solver(self, theta: Array) -> Callable[[Array], Array] | None:
         """Return a function that solves (K + Θ⁻¹) d = b, d_i = 0 where θ_i = 0; None if rounding leaves no factor."""
@@ -157,8 +134,68 @@ class Newton:
         return solve
 
 
+class DenseNewton(Newton):
+    """The systems of so few rows that all kernel values are kept, and a low-rank factor if there is one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n)
+        Kernel values without the offset.
+    dual : Dual
+
+    Attributes
+    ----------
+    values, K : float64 ndarrays of shape (n, n)
+        K is centred or has the offset.
+    """
+
+    keeps_values = True
+
+    def __init__(self, values: Array, dual: Dual):
+        n, eps = len(values), np.finfo(values.dtype).eps
+        self.values = np.asarray(values, np.float64)
+        self.mean = self.values.mean(axis=0)
+        if dual.balanced:
+            self.K = self.values - self.mean
+            self.K -= self.K.mean(axis=1)[:, None]
+        else:
+            self.K = self.values + dual.offset
+        least = n * eps * float(np.diagonal(self.K).max(initial=0.0))
+        self._factor = PivotedCholesky(self.K, least)
+
+    def has_rank(self, most: float) -> bool:
+        """Factor K as far as that."""
+        self._factor.extend(int(most) + 1)
+        return self._factor.rank is not None and self._factor.rank <= most
+
+    @made_once
+    def L(self) -> Array:
+        """All columns of the factor."""
+        self._factor.extend(len(self.K))
+        rank = self._factor.n_columns
+        L = np.empty((len(self.K), rank), order="F")
+        L[self._factor.order] = np.tril(self._factor.L[:, :rank])
+        del self._factor
+        return L
+
+    def block(self, rows: Array) -> Array:
+        """Return their part of K."""
+        found: Array = self.K if len(rows) == len(self.K) else self.K[np.ix_(rows, rows)]
+        return found
+
+    def times(self, v: Array) -> Array:
+        """Return K v."""
+        found: Array = self.K @ v
+        return found
+
+    def scores(self, v: Array) -> Array:
+        """Return the kernel values times v."""
+        found: Array = self.values @ v
+        return found
+
+
 class LowRankNewton(Newton):
-    """The same of many rows, for which L is computed from the kernel rows of its pivots, and stands for K.
+    """The systems of many rows: L is computed from the kernel rows of its pivots, and stands for K.
 
     Parameters
     ----------
@@ -168,12 +205,15 @@ class LowRankNewton(Newton):
         Bytes for L and two copies of it.
     """
 
+    keeps_values = False
+
     def __init__(self, kernel_rows: KernelRows, dual: Dual, memory: float):
         self.kernel_rows, self.dual = kernel_rows, dual
         self._largest, self._tried = memory / (COPIES * kernel_rows.n_rows), 0
+        self._L: Array = np.zeros((0, 0))
 
     def has_rank(self, most: float) -> bool:
-        """Return whether the rank is at most so large; it is looked for again once that has doubled."""
+        """Compute L if its rank is at most so large; it is looked for again once that has doubled."""
         n_columns = int(min(most, self._largest))
         if n_columns < max(1, 2 * self._tried):
             return False
@@ -189,11 +229,16 @@ class LowRankNewton(Newton):
             L -= centre
         elif self.dual.offset:
             L = np.column_stack([L, np.full(len(L), np.sqrt(self.dual.offset))])
-        self.L = L
+        self._L = L
         return True
 
+    @property
+    def L(self) -> Array:
+        """The factor of a rank that `has_rank` found."""
+        return self._L
+
     def block(self, rows: Array) -> Array:
-        """Return K of some rows."""
+        """Return their part of L Lᵀ."""
         L = self.L[rows]
         found: Array = L @ L.T
         return found
@@ -204,7 +249,7 @@ class LowRankNewton(Newton):
         return found
 
     def scores(self, v: Array) -> Array:
-        """Return the kernel values, without the offset, times v; where K is centred, up to a constant."""
+        """Return L Lᵀ v without what centring, or the offset, adds to it."""
         found: Array = self.times(v) + (self.mean if self.dual.balanced else -self.dual.offset) * v.sum()
         return found
 
@@ -316,7 +361,7 @@ class InteriorPoint:
         is_high = ((room - self.z) / (room - z) < self.x / x) & (2 * self.z > room)
         free = ~(is_low | is_high)
         z = np.where(is_low, 0.0, np.where(is_high, room, self.z))
-        if isinstance(self.newton, LowRankNewton):
+        if not self.newton.keeps_values:
             return self._with_weights(z, free)
         theta = self._sums(free / (self.w / self.z + self.x / (room - self.z)))
         solve = self.newton.solver(theta) if free.any() else None
@@ -401,7 +446,7 @@ class InteriorSwitch:
         if not self.is_open or n_steps < STEPS_PER_ROW * n or work < WAIT * WORK:
             return False
         if self.newton is None and self.keeps_values:
-            self.newton = Newton(values(), self.dual)
+            self.newton = DenseNewton(values(), self.dual)
         elif self.newton is None:
             assert self.kernel_rows is not None
             self.newton = LowRankNewton(self.kernel_rows, self.dual, self.memory)
@@ -436,7 +481,7 @@ class InteriorSwitch:
                         since += 1
                     if found.violation <= ENOUGH * tol:
                         break
-        if best is None or gradient is None or self.keeps_values:
+        if best is None or gradient is None or newton.keeps_values:
             return best
         g = gradient(best.v)
         _, _, highest, lowest = self.dual.slopes(best.v, g, self.dual.lo, self.dual.hi)
