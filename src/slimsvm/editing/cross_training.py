@@ -134,6 +134,7 @@ class Choice:
     trials: list[dict[str, Any]]
 
 
+@dataclass(eq=False, repr=False)
 class CrossTrainer(Solver):
     """Cross-training as a solver of two-class problems: it chooses the rows, the values of C and the threshold itself.
 
@@ -160,23 +161,19 @@ class CrossTrainer(Solver):
     settings : Settings
     """
 
-    def __init__(
-        self, solver=None, n_subsets=5, subset_size=None, validation_size=None, first_C=None, C=None, variances=0.0,
-        balance=True, max_basis="auto", second_stage=True, rejoin=True, deviations=SURE, settings=SETTINGS,
-    ):  # fmt: skip
-        self.solver = solver
-        self.n_subsets = n_subsets
-        self.subset_size = subset_size
-        self.validation_size = validation_size
-        self.first_C = first_C
-        self.C = C
-        self.variances = variances
-        self.balance = balance
-        self.max_basis = max_basis
-        self.second_stage = second_stage
-        self.rejoin = rejoin
-        self.deviations = deviations
-        self.settings = settings
+    solver: Any = None
+    n_subsets: Any = 5
+    subset_size: Any = None
+    validation_size: Any = None
+    first_C: Any = None
+    C: Any = None
+    variances: float = 0.0
+    balance: bool = True
+    max_basis: Any = "auto"
+    second_stage: bool = True
+    rejoin: bool = True
+    deviations: float = SURE
+    settings: Any = SETTINGS
 
     @property
     def svm_solver(self) -> Solver:

@@ -19,7 +19,7 @@ Parts: `solvers.exact` for every SVM, each started from the dual point of the on
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -49,6 +49,7 @@ NEEDS = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class Ramp(Solver):
     """A solver of the ramp-loss SVM of two classes, by convex steps.
 
@@ -60,9 +61,8 @@ class Ramp(Solver):
         The point where the hinge is cut off: no row's loss is above 1 − s. Below 1.
     """
 
-    def __init__(self, solver=None, s=-1.0):
-        self.solver = solver
-        self.s = s
+    solver: Exact | None = None
+    s: float = -1.0
 
     def solve(self, problem: Problem, state: Any = None, callbacks=()) -> Fit:
         """Train; the first step starts from ``state``, the dual point of an earlier fit of the same rows.

@@ -112,6 +112,7 @@ ENOUGH_ROWS = Need(
 )
 
 
+@dataclass(eq=False, repr=False)
 class Compact(Solver):
     """The smallest model that errs no more than the exact SVM on held-out rows; without one, the exact SVM.
 
@@ -161,11 +162,10 @@ class Compact(Solver):
     (True, True)
     """
 
-    def __init__(self, max_extra_error=0.0025, search_factor=5.0, learn_metric=False, max_basis=None):
-        self.max_extra_error = max_extra_error
-        self.search_factor = search_factor
-        self.learn_metric = learn_metric
-        self.max_basis = max_basis
+    max_extra_error: float = 0.0025
+    search_factor: float = 5.0
+    learn_metric: bool = False
+    max_basis: int | None = None
 
     @property
     def follows_libsvm(self) -> bool:  # type: ignore[override]

@@ -20,6 +20,7 @@ Parts: `parts.budgeted.budgeted_solver`, `parts.budgeted.epochs`.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from slimsvm.budget.budgeted_model import DUAL
@@ -28,6 +29,7 @@ from slimsvm.parts.budgeted.budgeted_solver import BudgetedSolver
 
 
 @described(BudgetedSolver.__doc__)
+@dataclass(eq=False, repr=False)
 class BSCA(BudgetedSolver):
     """Budgeted stochastic coordinate ascent: the dual, one row at a time, with at most ``max_basis`` vectors.
 
@@ -80,21 +82,5 @@ class BSCA(BudgetedSolver):
 
     method = DUAL
 
-    def __init__(
-        self, max_basis: int = 500, *, epochs: int = 3, maintenance: Any = "merge", finish: bool = True,
-        descent_epochs: int = 0, selection: str = "permutation", damping: Any = "auto", patience: Any = None,
-        average: bool = True, reports: str = "sample", tol_relative: float = 0.001,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            max_basis,
-            epochs=epochs,
-            maintenance=maintenance,
-            finish=finish,
-            descent_epochs=descent_epochs,
-            selection=selection,
-            patience=patience,
-            average=average,
-            reports=reports,
-            tol_relative=tol_relative,
-        )
-        self.damping = damping
+    _: KW_ONLY
+    damping: Any = "auto"

@@ -18,6 +18,7 @@ Parts: `parts.enclosing_ball`: the problem, the search, the smallest ball.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,7 @@ class BallVectorRun(BallRun):
         self.keep(rows, alpha, beta**2 * q + 2.0 * beta * (1.0 - beta) * product + (1.0 - beta) ** 2 * own)
 
 
+@dataclass(eq=False, repr=False)
 class BVM(BallSolver):
     """Ball vector machine for two classes: squared slacks, penalised intercept, no inner optimisation.
 
@@ -110,17 +112,10 @@ class BVM(BallSolver):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 0.0001,
-        sample_size: int = 59,
-        shrink: bool = True,
-        final_epsilon: float = 1e-06,
-    ) -> None:
-        self.epsilon = epsilon
-        self.sample_size = sample_size
-        self.shrink = shrink
-        self.final_epsilon = final_epsilon
+    epsilon: float = 0.0001
+    sample_size: int = 59
+    shrink: bool = True
+    final_epsilon: float = 1e-06
 
     def start(self, problem: Problem, state: DualState | None = None) -> BallVectorRun:
         """Check the problem and set the run up."""

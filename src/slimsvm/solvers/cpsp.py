@@ -24,7 +24,7 @@ Newton's method: `parts.pursuit`, `parts.principal_directions` for wide rows,
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -147,6 +147,7 @@ class CPSPRun(CuttingPlaneRun):
         return 0.5 * norm_squared + self.problem.C * loss
 
 
+@dataclass(eq=False, repr=False)
 class CPSP(CuttingPlaneSolver):
     """Cutting-plane subspace pursuit: at most ``max_basis`` learned vectors, whatever the number of rows.
 
@@ -215,37 +216,20 @@ class CPSP(CuttingPlaneSolver):
     (5, True)
     """
 
-    def __init__(
-        self,
-        max_basis: int = 500,
-        preimage: Any = "fixed-point",
-        vectors_per_cut: Any = None,
-        method: str = "auto",
-        tol_relative: float | None = 0.01,
-        step: str = "line-search",
-        overshoot: float = 0.1,
-        max_idle: int = 20,
-        sweeps: Any = "auto",
-        directions: Any = "auto",
-        record_delta: bool = False,
-        delta: Any = None,
-        fill_basis: bool = True,
-        keep: str = "best",
-    ) -> None:
-        self.max_basis = max_basis
-        self.preimage = preimage
-        self.vectors_per_cut = vectors_per_cut
-        self.delta = delta
-        self.fill_basis = fill_basis
-        self.method = method
-        self.tol_relative = tol_relative
-        self.step = step
-        self.overshoot = overshoot
-        self.max_idle = max_idle
-        self.sweeps = sweeps
-        self.directions = directions
-        self.record_delta = record_delta
-        self.keep = keep
+    max_basis: int = 500
+    preimage: Any = "fixed-point"
+    vectors_per_cut: Any = None
+    method: str = "auto"
+    tol_relative: float | None = 0.01
+    step: str = "line-search"
+    overshoot: float = 0.1
+    max_idle: int = 20
+    sweeps: Any = "auto"
+    directions: Any = "auto"
+    record_delta: bool = False
+    delta: Any = None
+    fill_basis: bool = True
+    keep: str = "best"
 
     def make_run(self, problem: Problem, state: CutsState | None) -> CPSPRun | PursuitRun | OverAllRows:
         """Make a run by Newton's method, or one over projected cuts."""

@@ -13,11 +13,14 @@ Parts: `parts.enclosing_ball`: the problem, the search, a step of the loop.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.enclosing_ball import BallSolver, SmallestBallRun
 from slimsvm.parts.problem import Problem
 
 
+@dataclass(eq=False, repr=False)
 class CVM(BallSolver):
     """Core vector machine for two classes: squared slacks, penalised intercept, a core set that grows row by row.
 
@@ -46,13 +49,8 @@ class CVM(BallSolver):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1e-06,
-        sample_size: int = 59,
-    ) -> None:
-        self.epsilon = epsilon
-        self.sample_size = sample_size
+    epsilon: float = 1e-06
+    sample_size: int = 59
 
     def start(self, problem: Problem, state: DualState | None = None) -> SmallestBallRun:
         """Check the problem and set the run up."""

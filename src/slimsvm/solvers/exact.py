@@ -493,6 +493,7 @@ NEEDS = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class Exact(Solver):
     """The exact kernel SVM, solved to LIBSVM's tolerance: two classes, several one-vs-one, regression, one class.
 
@@ -520,11 +521,7 @@ class Exact(Solver):
 
     follows_libsvm = True
 
-    def __init__(
-        self,
-        working_set_size: Any = None,
-    ) -> None:
-        self.working_set_size = working_set_size
+    working_set_size: Any = None
 
     def start(self, problem: Problem, state: DualState | PairStates | None = None) -> ExactRun | SweepRun | OneVsOneRun:
         """Check that the problem has this dual, and set the run up."""

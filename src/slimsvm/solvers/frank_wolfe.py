@@ -92,6 +92,7 @@ class BCFWRun(PlanesRun):
         }
 
 
+@dataclass(eq=False, repr=False)
 class BCFW(Solver):
     """Block-coordinate Frank-Wolfe: solves the structured dual, one example at a time, to a computed gap.
 
@@ -129,19 +130,11 @@ class BCFW(Solver):
     True
     """
 
-    def __init__(
-        self,
-        tol_relative: float | None = 0.01,
-        step: str = "corrective",
-        cached_passes: int = 2,
-        averaging: bool = False,
-        weights: Any = "auto",
-    ) -> None:
-        self.tol_relative = tol_relative
-        self.step = step
-        self.cached_passes = cached_passes
-        self.averaging = averaging
-        self.weights = weights
+    tol_relative: float | None = 0.01
+    step: str = "corrective"
+    cached_passes: int = 2
+    averaging: bool = False
+    weights: Any = "auto"
 
     def start(self, problem: Problem, state: PlanesState | None = None) -> BCFWRun:
         """Check parameters and set the run up."""

@@ -427,6 +427,7 @@ class LasvmRun(Run):
         return Fit(model, status, seen.objective, bound, history, counters, state, rows)
 
 
+@dataclass(eq=False, repr=False)
 class LASVM(Solver):
     """The kernel SVM for two classes online: one pass over the rows, then a finishing step.
 
@@ -464,19 +465,11 @@ class LASVM(Solver):
 
     takes_label_sets = False
 
-    def __init__(
-        self,
-        selection: str = "random",
-        pool: int = 50,
-        epochs: int = 1,
-        finish: bool = True,
-        tol_relative: float | None = 0.01,
-    ) -> None:
-        self.selection = selection
-        self.pool = pool
-        self.epochs = epochs
-        self.finish = finish
-        self.tol_relative = tol_relative
+    selection: str = "random"
+    pool: int = 50
+    epochs: int = 1
+    finish: bool = True
+    tol_relative: float | None = 0.01
 
     def check(self, problem: Problem) -> None:
         """Check the parameters, and that the problem is one of two classes."""

@@ -28,6 +28,7 @@ start, `parts.descent.basis_descent` for the steps,
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from slimsvm.parts.descent.vector_descent import LearnedState, Learning, VectorDescent
@@ -37,6 +38,7 @@ from slimsvm.parts.solver import Solver
 from slimsvm.parts.span.best_coefficients import check_finish
 
 
+@dataclass(eq=False, repr=False)
 class Refine(Solver):
     """Learned bases: all basis vectors and coefficients move together, then the coefficients are solved for.
 
@@ -115,34 +117,19 @@ class Refine(Solver):
 
     takes_smooth = True
 
-    def __init__(
-        self,
-        max_basis: int = 100,
-        *,
-        initial: Any = "kmeans",
-        epochs: Any = "auto",
-        batch_size: Any = "auto",
-        rate: float = 0.1,
-        learn_metric: bool = False,
-        metric_pull: float = 1.0,
-        noise: Any = "auto",
-        averaging: float = 0.05,
-        finish: bool = True,
-        directions: Any = "auto",
-        tol_relative: Any = "auto",
-    ) -> None:
-        self.max_basis = max_basis
-        self.initial = initial
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.rate = rate
-        self.learn_metric = learn_metric
-        self.metric_pull = metric_pull
-        self.noise = noise
-        self.averaging = averaging
-        self.finish = finish
-        self.directions = directions
-        self.tol_relative = tol_relative
+    max_basis: int = 100
+    _: KW_ONLY
+    initial: Any = "kmeans"
+    epochs: Any = "auto"
+    batch_size: Any = "auto"
+    rate: float = 0.1
+    learn_metric: bool = False
+    metric_pull: float = 1.0
+    noise: Any = "auto"
+    averaging: float = 0.05
+    finish: bool = True
+    directions: Any = "auto"
+    tol_relative: Any = "auto"
 
     def start(self, problem: Problem, state: LearnedState | RunState | None = None) -> VectorDescent:
         """Check parameters and set the run up."""

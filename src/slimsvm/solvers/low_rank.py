@@ -215,6 +215,7 @@ class LowRankRun(Run):
         return norm + self.problem.C * self.finisher.loss_at(u)
 
 
+@dataclass(eq=False, repr=False)
 class LowRank(Solver):
     """A basis fixed before training, and the convex problem in its coefficients, solved to a gap.
 
@@ -259,15 +260,9 @@ class LowRank(Solver):
 
     takes_smooth = True
 
-    def __init__(
-        self,
-        max_basis: int | None = 500,
-        basis: Any = "nystrom",
-        tol_relative: float = 0.001,
-    ) -> None:
-        self.max_basis = max_basis
-        self.basis = basis
-        self.tol_relative = tol_relative
+    max_basis: int | None = 500
+    basis: Any = "nystrom"
+    tol_relative: float = 0.001
 
     def start(self, problem: Problem, state: LowRankState | RunState | None = None) -> LowRankRun:
         """Check parameters and set the run up."""

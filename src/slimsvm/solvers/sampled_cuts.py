@@ -21,7 +21,8 @@ value ≤ ε C₁, which is the same at the QP's solution) and, with ``step="lin
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from slimsvm.parts.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOracle
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneSolver, Plan
@@ -31,6 +32,7 @@ from slimsvm.parts.problem import SMALL_N, Problem, check_flag
 from slimsvm.parts.run import Run
 
 
+@dataclass(eq=False, repr=False)
 class ExactCuts(CuttingPlaneSolver):
     """Algorithm 1: every cut is the mean over all examples, so the fit ends with a computed gap to the optimum.
 
@@ -85,27 +87,16 @@ class ExactCuts(CuttingPlaneSolver):
     True
     """
 
-    states: tuple[type, ...] = (CutsState, PlanesState)
+    states: ClassVar[tuple[type, ...]] = (CutsState, PlanesState)
 
-    def __init__(
-        self,
-        tol_relative: float | None = 0.01,
-        step: str = "line-search",
-        overshoot: float = 0.05,
-        warm_up: int = 400,
-        max_idle: int = 20,
-        weights: Any = "auto",
-        slacks: str = "auto",
-        keep: str = "best",
-    ) -> None:
-        self.tol_relative = tol_relative
-        self.step = step
-        self.overshoot = overshoot
-        self.warm_up = warm_up
-        self.max_idle = max_idle
-        self.weights = weights
-        self.slacks = slacks
-        self.keep = keep
+    tol_relative: float | None = 0.01
+    step: str = "line-search"
+    overshoot: float = 0.05
+    warm_up: int = 400
+    max_idle: int = 20
+    weights: Any = "auto"
+    slacks: str = "auto"
+    keep: str = "best"
 
     def make_run(self, problem: Problem, state: Any) -> Run:
         """Make the run with one slack, or with a slack for each example."""
@@ -144,6 +135,7 @@ class ExactCuts(CuttingPlaneSolver):
         return Plan(self.tol_relative, self.max_idle, search, self.overshoot, warm_up, weights=weights, keep=self.keep)
 
 
+@dataclass(eq=False, repr=False)
 class ViolatedCuts(CuttingPlaneSolver):
     """Algorithm 3 ("linear time"): every cut is sampled from the examples that violate their margin.
 
@@ -180,25 +172,14 @@ class ViolatedCuts(CuttingPlaneSolver):
     True
     """
 
-    def __init__(
-        self,
-        sample_size: int = 400,
-        constant: str = "sample",
-        tol_relative: float | None = 0.01,
-        step: str = "line-search",
-        overshoot: float = 0.1,
-        max_idle: int = 20,
-        keep: str = "best",
-        max_draws: int = 1001,
-    ) -> None:
-        self.sample_size = sample_size
-        self.constant = constant
-        self.tol_relative = tol_relative
-        self.step = step
-        self.overshoot = overshoot
-        self.max_idle = max_idle
-        self.keep = keep
-        self.max_draws = max_draws
+    sample_size: int = 400
+    constant: str = "sample"
+    tol_relative: float | None = 0.01
+    step: str = "line-search"
+    overshoot: float = 0.1
+    max_idle: int = 20
+    keep: str = "best"
+    max_draws: int = 1001
 
     def oracle(self, problem: Problem) -> ViolatedOracle:
         """Make the `ViolatedOracle`."""
@@ -209,6 +190,7 @@ class ViolatedCuts(CuttingPlaneSolver):
         return Plan(self.tol_relative, self.max_idle, self.step == "line-search", self.overshoot, keep=self.keep)
 
 
+@dataclass(eq=False, repr=False)
 class UniformCuts(CuttingPlaneSolver):
     """Algorithm 2 ("constant time"): cuts and stopping rule use new uniform samples; work is independent of n.
 
@@ -233,17 +215,10 @@ class UniformCuts(CuttingPlaneSolver):
     True
     """
 
-    def __init__(
-        self,
-        sample_size: int = 1000,
-        patience: int = 4,
-        max_idle: int = 20,
-        final_objective: bool = True,
-    ) -> None:
-        self.sample_size = sample_size
-        self.patience = patience
-        self.max_idle = max_idle
-        self.final_objective = final_objective
+    sample_size: int = 1000
+    patience: int = 4
+    max_idle: int = 20
+    final_objective: bool = True
 
     def oracle(self, problem: Problem) -> UniformOracle:
         """Make the `UniformOracle`."""

@@ -7,7 +7,7 @@ and for its plain ascent where it is no larger than the budget.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -254,6 +254,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
+@dataclass(eq=False, repr=False)
 class BudgetedSolver(Solver):
     """The base class of BSCA and BSGD: their parameters and checks.
 
@@ -283,21 +284,17 @@ class BudgetedSolver(Solver):
     takes_label_sets = False
     method: ClassVar[int]
 
-    def __init__(
-        self, max_basis: int = 500, *, epochs: int = 3, maintenance: Any = "merge", finish: bool = True,
-        descent_epochs: int = 0, selection: str = "permutation", patience: Any = None, average: bool = True,
-        reports: str = "sample", tol_relative: float = 0.001,
-    ) -> None:  # fmt: skip
-        self.max_basis = max_basis
-        self.epochs = epochs
-        self.maintenance = maintenance
-        self.finish = finish
-        self.descent_epochs = descent_epochs
-        self.selection = selection
-        self.patience = patience
-        self.average = average
-        self.reports = reports
-        self.tol_relative = tol_relative
+    max_basis: int = 500
+    _: KW_ONLY
+    epochs: int = 3
+    maintenance: Any = "merge"
+    finish: bool = True
+    descent_epochs: int = 0
+    selection: str = "permutation"
+    patience: Any = None
+    average: bool = True
+    reports: str = "sample"
+    tol_relative: float = 0.001
 
     def start(self, problem: Problem, state: BudgetState | None = None) -> Any:
         """Check parameters and set the run up."""

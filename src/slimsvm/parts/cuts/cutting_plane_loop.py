@@ -28,7 +28,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -467,7 +467,7 @@ class CuttingPlaneSolver(Solver):
     """The base class of the three solvers: checks, and the run with the oracle that each makes."""
 
     max_idle: int
-    states: tuple[type, ...] = (CutsState,)
+    states: ClassVar[tuple[type, ...]] = (CutsState,)
 
     def oracle(self, problem: Problem) -> Any:
         """Make the oracle with this solver's parameters."""
