@@ -463,7 +463,7 @@ class Spanned:
         # Few rows are not solved to rounding here: the threshold changes afterwards, for many values of C.
         self.part = replace(part, precision="float64") if part.is_small else part
         rows, n_basis = found.basis_rows, found.basis.shape[0]
-        dtype = np.dtype(self.part.bind().dtype).name
+        dtype = self.part.bind().precision
         start = KernelExpansion(found.basis, np.zeros((n_basis, 1)), np.zeros(1), np.zeros(0), problem.kernel, dtype)
         self.solver = LowRank(max_basis=n_basis)
         self.start = LowRankState(start, None if rows is None else np.searchsorted(index, rows))

@@ -23,13 +23,12 @@ import numpy as np
 
 from slimsvm.core.products import add_transposed
 from slimsvm.kernels import KernelRows
-from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.dual import DualState
 from slimsvm.parts.dual_ascent.kernel_values import PIECE, KernelTable, ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import RANDOM_ACCESS, TWO_CLASSES, Need, Problem, check_count, check_needs, no_free_intercept
 from slimsvm.parts.rounding import RoundingErrors, in_float64
-from slimsvm.parts.run import Fit, Run, Status, reported
+from slimsvm.parts.run import Fit, Run, Status, model_over, reported
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import in_pieces
 from slimsvm.tasks import losses
@@ -177,14 +176,7 @@ class BallRun(Run):
             "own_objective": own_objective,
             "own_lower_bound": min(bound, own_objective),  # rounding can make them cross
         }
-        model = KernelExpansion(
-            basis=kernel_rows.basis(rows),
-            coef=coef,
-            intercept=np.array([intercept]),
-            plain=plain,
-            kernel=problem.kernel,
-            dtype=np.dtype(kernel_rows.dtype).name,
-        )
+        model = model_over(kernel_rows, kernel_rows.basis(rows), coef, np.array([intercept]))
         objective = 0.5 * norm_squared + problem.C * float(examples.weights @ loss) + unknown
         v = np.zeros(kernel_rows.n_rows)
         v[rows] = coef[:, 0]

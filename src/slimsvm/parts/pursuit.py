@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ from slimsvm.parts.descent.closing_descent import closing_descent
 from slimsvm.parts.descent.vector_descent import VectorDescent
 from slimsvm.parts.principal_directions import Directions, Search
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.run import Best, Fit, Run, Status, exact_objective, reported, warn_of_a_gap
+from slimsvm.parts.run import Best, Fit, Run, Status, model_over, objective_of_model, warn_of_a_gap
 from slimsvm.parts.span.best_coefficients import best_coefficients
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, Point
 from slimsvm.parts.span.whitened_span import Coefficients, GrowingSubspace
@@ -404,9 +403,9 @@ class PursuitRun(Run):
         )
 
     def _model(self) -> KernelExpansion:
-        found, dtype = self.found, np.dtype(self.kernel_rows.dtype).name
+        found = self.found
         basis = found.basis if found.directions is None else found.directions.lifted(found.basis)
-        return KernelExpansion(basis, found.coef, found.intercept, np.zeros(0), self.problem.kernel, dtype)
+        return model_over(self.kernel_rows, basis, found.coef, found.intercept)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """Return the best model over the basis."""
@@ -466,8 +465,7 @@ class OverAllRows(Run):
             fit = self.run.finish(Status.CONVERGED, [])
             rows = self._all_rows(fit.model)
             found = best_coefficients(self.problem, rows, fit.model, self.tol_relative, self.rng, self.tau())
-            dtype = np.dtype(rows.dtype).name
-            model = replace(fit.model, coef=found.coef, intercept=found.intercept, dtype=dtype)
+            model = replace(fit.model, coef=found.coef, intercept=found.intercept, dtype=rows.precision)
             self.finished = model, found, self.state_of(fit, model)
             self.kernel_rows, self.converged = rows, True
             known |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
@@ -488,9 +486,8 @@ class OverAllRows(Run):
         else:
             fit = self.run.finish(status, history)
             rows, bound = self._all_rows(fit.model), None
-            model = replace(fit.model, dtype=np.dtype(rows.dtype).name)
-            known = reported(self.problem, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
-            objective, state = np.nan if known is None else known, self.state_of(fit, model)
+            model = replace(fit.model, dtype=rows.precision)
+            objective, state = objective_of_model(self.problem, status, rows, model), self.state_of(fit, model)
         counters = {
             "kernel_evals": evals,
             "report_kernel_evals": self.kernel_rows.counter.n - evals,

@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from math import inf
+from functools import partial
+from math import inf, nan
 from typing import Any, TypeVar
 
 import numpy as np
@@ -292,6 +293,13 @@ def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     )
 
 
+def model_over(
+    rows: KernelRows, basis: Any, coef: Array, intercept: Array, plain: Array | None = None
+) -> KernelExpansion:
+    """Return the model of these vectors and coefficients, with the kernel and the precision of the rows."""
+    return KernelExpansion(basis, coef, intercept, np.zeros(0) if plain is None else plain, rows.kernel, rows.precision)
+
+
 def reported(problem: Problem, status: Status, n_basis: int, looked: Callable[[], Told]) -> Told | None:
     """Return what ``looked()`` computes from all rows at the end of a fit; None if it would delay the end too much
     after Ctrl-C, or after ``max_seconds``.
@@ -307,6 +315,17 @@ def reported(problem: Problem, status: Status, n_basis: int, looked: Callable[[]
             return looked()
     except OutOfTimeError:
         return None
+
+
+def reported_objective(problem: Problem, status: Status, n_basis: int, looked: Callable[[], float]) -> float:
+    """Return an objective as `reported` does; NaN if there is no time for it."""
+    found = reported(problem, status, n_basis, looked)
+    return nan if found is None else found
+
+
+def objective_of_model(problem: Problem, status: Status, rows: KernelRows, model: KernelExpansion) -> float:
+    """Return `exact_objective`; NaN if there is no time for it."""
+    return reported_objective(problem, status, model.n_basis, partial(exact_objective, problem, rows, model))
 
 
 def with_safe_bound(fit: Fit, run: Run, may_go_on: bool = False) -> Fit:

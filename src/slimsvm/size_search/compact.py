@@ -45,7 +45,6 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -65,7 +64,7 @@ from slimsvm.parts.problem import (
     check_number,
     check_smoothable,
 )
-from slimsvm.parts.run import Fit, Status, exact_objective, reported
+from slimsvm.parts.run import Fit, Status, objective_of_model, reported_objective
 from slimsvm.parts.solver import Callback, Solver, check_loss, nothing
 from slimsvm.rows import as_rows, is_sparse
 from slimsvm.size_search.reduced_models import LEARNED, SOLVED, ModelKind, exact_solver, measured_by, with_task
@@ -304,9 +303,7 @@ class _Search(SizeSearch):
         """The fit of a small model, with the status of an exact SVM and its bound, where that is of its problem."""
         fit = Fit(small, exact.status, 0.0, None, [], {})
         rows = replace(problem, precision="float64").bind()  # coefficients of moved vectors are large, and cancel
-        look = partial(exact_objective, problem, rows, small)
-        found = reported(self.problem, exact.status, small.n_basis, look)
-        fit.objective = np.nan if found is None else found
+        fit.objective = objective_of_model(problem, exact.status, rows, small)
         fit.counters |= {"bound_in_basis": None, "report_kernel_evals": rows.counter.n}
         fit.lower_bound, fit.solved, fit.basis_rows = exact.lower_bound, problem, None
         return self._end(fit, CompactState(self.size))
@@ -356,14 +353,11 @@ class _Search(SizeSearch):
         with no_limit():
             if self.best is not None:
                 rows = replace(problem, precision="float64").bind()
-                look: Any = partial(exact_objective, problem, rows, fit.model)
-            else:
-                rows = problem.bind()
-                look = partial(self._losses_beside, part, problem)
-            found = reported(self.problem, status, fit.model.n_basis, look)
-            if self.best is not None:
+                fit.objective = objective_of_model(problem, status, rows, fit.model)
                 fit.counters["report_kernel_evals"] = rows.counter.n
-        fit.objective += np.nan if found is None else found
+            else:
+                look = partial(self._losses_beside, part, problem)
+                fit.objective += reported_objective(problem, status, fit.model.n_basis, look)
         fit.status = status
         if fit.basis_rows is not None:
             fit.basis_rows = part.index[fit.basis_rows]

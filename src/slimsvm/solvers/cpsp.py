@@ -39,7 +39,7 @@ from slimsvm.parts.descent.first_basis import learning_part
 from slimsvm.parts.principal_directions import search_for
 from slimsvm.parts.problem import Problem, check_flag, check_number
 from slimsvm.parts.pursuit import OverAllRows, PursuitPlan, PursuitRun, PursuitState
-from slimsvm.parts.run import Best, Fit, Status
+from slimsvm.parts.run import Best, Fit, Status, model_over
 
 Array = np.ndarray
 
@@ -128,14 +128,7 @@ class CPSPRun(CuttingPlaneRun):
         basis = self.book.basis
         if basis is None:
             basis = self.kernel_rows.basis(np.zeros(0, dtype=np.int64))
-        model = KernelExpansion(
-            basis=basis,
-            coef=self.book.coefficients(coordinates),
-            intercept=constant,
-            plain=point.plain,
-            kernel=self.problem.kernel,
-            dtype=np.dtype(self.kernel_rows.dtype).name,
-        )
+        model = model_over(self.kernel_rows, basis, self.book.coefficients(coordinates), constant, point.plain)
         counters = {"kernel_evals": self.kernel_rows.counter.n, "bound_in_basis": self.working_set.value}
         return Fit(model, status, objective, None, history, counters, self.state())
 

@@ -40,7 +40,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.active_rows import ActiveRows, ActiveSettings
 from slimsvm.parts.dual_ascent.dual import FINER, GAP, LAST, Dual, DualState, Progress, Tolerance, ToleranceSettings
 from slimsvm.parts.dual_ascent.interior_point import InteriorSwitch
@@ -51,7 +50,7 @@ from slimsvm.parts.dual_ascent.smo import NewtonSteps, SetSettings
 from slimsvm.parts.dual_ascent.sweeps import SweepRun
 from slimsvm.parts.problem import RANDOM_ACCESS, Kept, Need, Problem, check_count, check_needs
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Fit, ReportSettings, Run, Status, work_of_scores
+from slimsvm.parts.run import Fit, ReportSettings, Run, Status, model_over, work_of_scores
 from slimsvm.parts.solver import Solver
 
 Array = np.ndarray
@@ -447,20 +446,12 @@ class ExactRun(Run):
         elif not self.g_of_all:
             self.g = self.gradient()
         rows = np.flatnonzero(self.v)
-        coef = self.v[rows, None]
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         if objective is None:
             objective, intercept = self.evaluate(at_best=True)
         else:
             intercept = self.dual.intercept(self.v, self.g)
-        model = KernelExpansion(
-            basis=self.kernel_rows.basis(rows),
-            coef=coef,
-            intercept=np.array([intercept]),
-            plain=np.zeros(0),
-            kernel=self.problem.kernel,
-            dtype=self.kernel_rows.precision,
-        )
+        model = model_over(self.kernel_rows, self.kernel_rows.basis(rows), self.v[rows, None], np.array([intercept]))
         bound = min(self.dual.value(self.v, self.g), objective)
         state = DualState(self.v.copy(), self.problem.C, self.problem.task, self.problem.examples)
         if not takes_long or self.checked is not None:

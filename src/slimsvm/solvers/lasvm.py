@@ -35,14 +35,13 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core.clock import time_limit
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.dual import GAP, Dual, DualState, Progress
 from slimsvm.parts.dual_ascent.kernel_values import KernelTable, ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import RANDOM_ACCESS, TWO_CLASSES, Problem, check_count, check_flag, check_needs
 from slimsvm.parts.resuming import digest_of, stacked
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Fit, Run, Status, finite, reported, with_safe_bound
+from slimsvm.parts.run import Fit, Run, Status, finite, model_over, reported, with_safe_bound
 from slimsvm.parts.solver import Solver, iterate
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Examples, Task, losses
@@ -414,14 +413,8 @@ class LasvmRun(Run):
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         order = np.argsort(seen.rows)
         rows, problem = seen.rows[order], self.problem
-        model = KernelExpansion(
-            basis=self.kernel_rows.basis(rows),
-            coef=seen.v[rows, None],
-            intercept=np.array([seen.intercept]),
-            plain=np.zeros(0),
-            kernel=problem.kernel,
-            dtype=np.dtype(self.kernel_rows.dtype).name,
-        )
+        basis, intercept = self.kernel_rows.basis(rows), np.array([seen.intercept])
+        model = model_over(self.kernel_rows, basis, seen.v[rows, None], intercept)
         state = DualState(seen.v, problem.C, problem.task, problem.examples)
         bound = None if np.isnan(seen.objective) else min(seen.bound, seen.objective)
         return Fit(model, status, seen.objective, bound, history, counters, state, rows)

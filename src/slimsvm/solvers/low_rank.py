@@ -34,7 +34,7 @@ from slimsvm.parts.certificate import residuals
 from slimsvm.parts.problem import Problem, check_count, check_number, check_smoothable, check_vectors
 from slimsvm.parts.resuming import RunState, asked_of, generator_at
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import GAP_ROUNDING, Best, Fit, Run, Status, reported, warn_of_a_gap
+from slimsvm.parts.run import GAP_ROUNDING, Best, Fit, Run, Status, model_over, reported_objective, warn_of_a_gap
 from slimsvm.parts.solver import Solver
 from slimsvm.parts.span.smoothed_newton import ConvexFinish
 from slimsvm.parts.span.whitened_span import subspace
@@ -158,8 +158,7 @@ class LowRankRun(Run):
         return Fit(model, Status.STOPPED, np.nan, None, [], counters, state)
 
     def _model(self, coef: Array, intercept: Array) -> KernelExpansion:
-        dtype = np.dtype(self.kernel_rows.dtype).name
-        return KernelExpansion(self.basis, coef, intercept, np.zeros(0), self.problem.kernel, dtype)
+        return model_over(self.kernel_rows, self.basis, coef, intercept)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
         """Return the best point as a model, without vectors that lie in the span of the others."""
@@ -168,8 +167,8 @@ class LowRankRun(Run):
         if finisher.best is self.known:
             objective = finisher.best.objective
         else:
-            found = reported(self.problem, status, finisher.whole.rank, partial(self._objective, u))
-            objective = np.nan if found is None else found
+            look = partial(self._objective, u)
+            objective = reported_objective(self.problem, status, finisher.whole.rank, look)
         if self.converged:
             warn_of_a_gap("LowRank", objective, self.bound, self.tolerances[1], self.kernel_rows.dtype, 3)
         coef, intercept = finisher.whole.coefficients(u)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from slimsvm.kernels import KernelRows
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.problem import NEARLY_TOLERANCE, SMALL_TOLERANCE, Need, Problem, no_free_intercept
 from slimsvm.parts.rounding import DualPoint, RoundingErrors, sure_value
-from slimsvm.parts.run import Fit, Run, Status, exact_objective, reported
+from slimsvm.parts.run import Fit, Run, Status, model_over, objective_of_model
 from slimsvm.parts.span.smoothed_newton import fit_coefficients
 from slimsvm.parts.span.whitened_span import Coefficients
 from slimsvm.tasks import Examples, Task
@@ -183,10 +182,9 @@ def relative_error(steps: Steps, alpha: Array, size: Array, scores: Array, model
 def expansion(rows: KernelRows, basis: Any, coef: Array, intercept: Array) -> KernelExpansion:
     """Return a model of these arrays, without vectors whose coefficients are all 0."""
     used = coef.any(axis=1)
-    dtype = np.dtype(rows.dtype).name
     if not used.all():
         basis, coef = basis[used], coef[used]
-    return KernelExpansion(basis, coef, intercept, np.zeros(0), rows.kernel, dtype)
+    return model_over(rows, basis, coef, intercept)
 
 
 CALL_WORK = 20_000_000  # multiply-adds in one compiled call, some 5 ms: Ctrl-C is checked between calls
@@ -340,8 +338,7 @@ class PlainAscentRun(Run):
             rows, rows.basis(basis_rows), coef[basis_rows], intercept if found is None else found.intercept
         )
         evals = rows.counter.n
-        known = reported(self.problem, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
-        objective = np.nan if known is None else known
+        objective = objective_of_model(self.problem, status, rows, model)
         # At the optimum the two differ by rounding errors of either sign.
         lower_bound = min(self.lower_bound, objective) if np.isfinite(self.lower_bound) else None
         counters = {

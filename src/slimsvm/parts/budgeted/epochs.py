@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.descent.vector_descent import Learning, VectorDescent
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Fit, Run, Status, exact_objective, reported
+from slimsvm.parts.run import Fit, Run, Status, objective_of_model
 from slimsvm.parts.span.best_coefficients import check_finish
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.tasks import Task
@@ -329,8 +328,7 @@ class BudgetedRun(Run):
         elif self.solved_for is not None:
             model, finish = self.solved_for
             model = expansion(rows, model.basis, *finish.whole.coefficients(finish.best.found.u))
-        found = reported(self.problem, status, model.n_basis, partial(exact_objective, self.problem, rows, model))
-        objective = np.nan if found is None else found
+        objective = objective_of_model(self.problem, status, rows, model)
         basis_rows = self.model.basis_rows
         state = BudgetState(
             self.model.basis, self.model.coef * self.unit, self.intercept * self.unit, basis_rows,

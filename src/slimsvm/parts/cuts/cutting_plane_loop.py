@@ -52,7 +52,7 @@ from slimsvm.parts.cuts import (
 from slimsvm.parts.cuts.score_books import CACHE_FROM_FEATURES
 from slimsvm.parts.problem import Problem, check_count, check_needs, no_free_intercept
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Best, Fit, Run, Status, allowed_gap, reported
+from slimsvm.parts.run import Best, Fit, Run, Status, allowed_gap, model_over, reported_objective
 from slimsvm.parts.solver import Solver
 from slimsvm.tasks import Augmented, losses
 
@@ -368,10 +368,9 @@ class CuttingPlaneRun(Run):
         if self.plan.keep == "last":
             best = replace(self.latest, objective=None)
         model, objective, basis_rows = self.model(best, trim=not status.is_cut)
-        if objective is None and self.plan.final_objective:
-            look = partial(self.objective, model, best.norm_squared)
-            objective = reported(self.problem, status, model.n_basis, look)
-        objective = np.nan if objective is None else objective
+        if objective is None:
+            look, is_asked = partial(self.objective, model, best.norm_squared), self.plan.final_objective
+            objective = reported_objective(self.problem, status, model.n_basis, look) if is_asked else np.nan
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         state = self.state()
         # Rounding can make the two cross.
@@ -405,19 +404,13 @@ class CuttingPlaneRun(Run):
             total = weighted_sum(solution.cuts, solution.alpha)
         used, objective = total.coef.any(axis=1), solution.objective
         intercept = total.intercept if self.book.intercept else np.zeros(m)
-        dtype = np.dtype(self.kernel_rows.dtype).name
         if isinstance(self.book, WeightScores):
-            return LinearModel.of_weights(self.book.weights(total), intercept, total.plain, dtype), objective, None
+            weights, precision = self.book.weights(total), self.kernel_rows.precision
+            return LinearModel.of_weights(weights, intercept, total.plain, precision), objective, None
         if trim and self.centre is not None and objective is not None:
             used, objective = self.trimmed(total, solution)
-        model = KernelExpansion(
-            basis=self.kernel_rows.basis(total.rows[used]),
-            coef=total.coef[used],
-            intercept=intercept,
-            plain=total.plain,
-            kernel=self.problem.kernel,
-            dtype=dtype,
-        )
+        basis = self.kernel_rows.basis(total.rows[used])
+        model = model_over(self.kernel_rows, basis, total.coef[used], intercept, total.plain)
         return model, objective, total.rows[used]
 
     def trimmed(self, total: Cut, solution: Solution) -> tuple[Array, float]:

@@ -16,7 +16,7 @@ from slimsvm.parts.cuts.plane_store import KernelBook, Planes, Step, WeightBook
 from slimsvm.parts.cuts.score_books import resolve_weights
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Best, Fit, Run, Status, reported
+from slimsvm.parts.run import Best, Fit, Run, Status, reported_objective
 from slimsvm.tasks import Augmented, Examples, Task, losses
 from slimsvm.tasks.examples import check_same_loss
 
@@ -174,11 +174,10 @@ class PlanesRun(Run):
             self.book.take(self.planes)
         objective = None if self.in_step else self.judged
         if objective is None:
-            objective = reported(self.problem, status, self.book.n_basis, self.settle)
+            objective = reported_objective(self.problem, status, self.book.n_basis, self.settle)
         if self.average is not None:
             self.book.set(self.average)
-        objective = np.nan if objective is None else objective
-        model, rows = self.book.model(self.problem.kernel)
+        model, rows = self.book.model()
         counters["report_kernel_evals"] = self.kernel_rows.counter.n - counters["kernel_evals"]
         state = PlanesState(self.planes, self.problem.C, self.task, self.examples)
         return Fit(model, status, objective, min(self.lower_bound, objective), history, counters, state, rows)

@@ -11,6 +11,7 @@ from slimsvm import core
 from slimsvm.core.products import add_transposed, in_calls
 from slimsvm.kernels import FeatureRows, KernelRows
 from slimsvm.model import KernelExpansion, LinearModel
+from slimsvm.parts.run import model_over
 from slimsvm.tasks import Augmented, Examples, Task
 
 Array = np.ndarray
@@ -239,13 +240,12 @@ class KernelBook:
         """Take these parameters."""
         self.coef, self.plain, self.scores = parameters
 
-    def model(self, kernel: Any) -> tuple[KernelExpansion, Array | None]:
+    def model(self) -> tuple[KernelExpansion, Array | None]:
         """Return the model, and which rows its vectors are."""
         rows = np.flatnonzero(self.coef.any(axis=1))
         intercept = self.coef.sum(axis=0) if self.intercept else np.zeros(self.task.n_outputs)
         basis = self.kernel_rows.basis(rows)
-        dtype = np.dtype(self.kernel_rows.dtype).name
-        return KernelExpansion(basis, self.coef[rows], intercept, self.plain.copy(), kernel, dtype), rows
+        return model_over(self.kernel_rows, basis, self.coef[rows], intercept, self.plain.copy()), rows
 
 
 class WeightBook:
@@ -353,7 +353,7 @@ class WeightBook:
         """Take these parameters."""
         self.weights, self.bias, self.plain = parameters
 
-    def model(self, kernel: Any) -> tuple[KernelExpansion, Array | None]:
+    def model(self) -> tuple[KernelExpansion, Array | None]:
         """Return the model, whose vectors are not training rows."""
-        dtype = np.dtype(self.kernel_rows.dtype).name
-        return LinearModel.of_weights(self.weights, self.bias.copy(), self.plain.copy(), dtype), None
+        own = self.weights, self.bias.copy(), self.plain.copy()
+        return LinearModel.of_weights(*own, self.kernel_rows.precision), None

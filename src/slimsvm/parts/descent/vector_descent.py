@@ -31,7 +31,7 @@ from slimsvm.parts.descent.first_basis import SampleSettings, expansion_of, lear
 from slimsvm.parts.principal_directions import Directions, search_for
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.resuming import RunState, asked_of, generator_at
-from slimsvm.parts.run import Best, Fit, Run, Status, reported
+from slimsvm.parts.run import Best, Fit, Run, Status, model_over, reported_objective
 from slimsvm.parts.span.best_coefficients import NEWTON_TOLERANCE, best_coefficients, has_smoothed_rows
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.parts.span.whitened_span import Coefficients
@@ -265,7 +265,7 @@ class VectorDescent(Run):
         model, rows = self._present(), self.kernel_rows
         if model.kernel != rows.kernel:
             rows = self._bound(replace(self.problem, kernel=model.kernel), rows)
-        return replace(model, dtype=np.dtype(rows.dtype).name), rows
+        return replace(model, dtype=rows.precision), rows
 
     def _present(self) -> KernelExpansion:
         """The model of the descent."""
@@ -273,9 +273,8 @@ class VectorDescent(Run):
         if self.directions is not None:
             basis = self.directions.lifted(learned.basis)
             learned = replace(learned, basis=basis, log_scale=np.zeros(basis.shape[1]))
-        dtype = np.dtype(self.kernel_rows.dtype).name
-        kernel = self.descent.kernel(learned.log_scale) if self.directions is None else self.kernel_rows.kernel
-        return KernelExpansion(learned.basis, learned.coef, learned.intercept, learned.plain, kernel, dtype)
+        model = model_over(self.kernel_rows, learned.basis, learned.coef, learned.intercept, learned.plain)
+        return model if self.directions is not None else replace(model, kernel=self.descent.kernel(learned.log_scale))
 
     def _near(self, model: KernelExpansion, rows: KernelRows) -> tuple[KernelExpansion, float | None]:
         """Of vectors learned from a sample, the model with the best coefficients for it, and the τ these ended with:
@@ -300,7 +299,7 @@ class VectorDescent(Run):
         if self.problem is self.whole:
             return model, rows
         rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
-        return replace(model, dtype=np.dtype(rows.dtype).name), rows
+        return replace(model, dtype=rows.precision), rows
 
     def _leave_sample(self, model: KernelExpansion, rows: KernelRows) -> None:
         """Go on with all rows, and let go of the memory that the sample takes."""
@@ -382,8 +381,8 @@ class VectorDescent(Run):
                     rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
             else:
                 model, rows = self._among_all(*self._learned())
-            seen, bound = reported(self.whole, status, model.n_basis, partial(self._objective, model, rows)), None
-            objective = np.nan if seen is None else seen
+            look, bound = partial(self._objective, model, rows), None
+            objective = reported_objective(self.whole, status, model.n_basis, look)
         used = model.coef.any(axis=1)
         if not used.all():
             model = replace(model, basis=model.basis[used], coef=model.coef[used])

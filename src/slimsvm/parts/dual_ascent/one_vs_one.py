@@ -13,10 +13,9 @@ import numpy as np
 
 from slimsvm.core.clock import OutOfTimeError, check_time, share_of_time
 from slimsvm.lazy import made_once
-from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.dual import GAP, LAST
 from slimsvm.parts.problem import Kept, Problem, Room
-from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.run import Fit, Run, Status, model_over
 from slimsvm.parts.solver import Solver
 from slimsvm.rows import as_rows
 from slimsvm.tasks import Binary, Examples, Task
@@ -146,8 +145,7 @@ class OneVsOneRun(Run):
     def two_classes(self, k: int) -> Problem:
         """Return the problem of pair k, with up to twice its share of the time that is left."""
         seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
-        precision = np.dtype(self.kernel_rows.dtype).name
-        problem = replace(self.problem, precision=precision, max_seconds=seconds, verbose=0)
+        problem = replace(self.problem, precision=self.kernel_rows.precision, max_seconds=seconds, verbose=0)
         problem = replace(problem, kept=None, room=self.room)
         pair = self.pairs[k]
         if self.problem.kept is None:
@@ -245,14 +243,7 @@ class OneVsOneRun(Run):
             found.append((index[vectors], fit.v[vectors]))
             intercept[k], objective, bound = fit.intercept, objective + fit.objective, bound + fit.lower_bound
         rows, coef = self.joined(found)
-        model = KernelExpansion(
-            basis=self.kernel_rows.basis(rows),
-            coef=coef,
-            intercept=intercept,
-            plain=np.zeros(0),
-            kernel=problem.kernel,
-            dtype=np.dtype(self.kernel_rows.dtype).name,
-        )
+        model = model_over(self.kernel_rows, self.kernel_rows.basis(rows), coef, intercept)
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n}
         counters["report_kernel_evals"] = sum(fit.report_kernel_evals for fit in self.fits)
         state = PairStates(self.states, problem.task, problem.examples)
@@ -296,7 +287,7 @@ class TargetsRun(OneVsOneRun):
     def two_classes(self, k: int) -> Problem:
         """Return the problem of target k, with up to twice its share of the time that is left."""
         seconds = share_of_time(2.0 / (1 + len(self.pairs) - len(self.fits)))
-        (task, examples), precision = self.columns[k], np.dtype(self.kernel_rows.dtype).name
+        (task, examples), precision = self.columns[k], self.kernel_rows.precision
         found = replace(self.problem, task=task, examples=examples, precision=precision, verbose=0)
         self.kept.put("kernel rows", self.kernel_rows)
         return replace(found, max_seconds=seconds, kept=self.kept)

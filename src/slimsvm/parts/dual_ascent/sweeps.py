@@ -25,11 +25,10 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.core.clock import check_time
-from slimsvm.model import KernelExpansion
 from slimsvm.parts.dual_ascent.dual import GAP, LAST, Dual, DualState
 from slimsvm.parts.problem import DEFAULT_TOL, Kept, Problem
 from slimsvm.parts.rounding import DualPoint
-from slimsvm.parts.run import Fit, Run, Status
+from slimsvm.parts.run import Fit, Run, Status, model_over
 
 
 @dataclass
@@ -245,14 +244,8 @@ class SweepRun(Run):
         objective = 0.5 * float(v @ (self.dual.target - g))
         objective += self.dual.penalty(g, intercept if self.dual.balanced else 0.0)
         rows = np.flatnonzero(v)
-        model = KernelExpansion(
-            basis=self.kernel_rows.basis(rows),
-            coef=v[rows, None],
-            intercept=np.array([intercept]),
-            plain=np.zeros(0),
-            kernel=self.problem.kernel,
-            dtype=self.precision,
-        )
+        model = model_over(self.kernel_rows, self.kernel_rows.basis(rows), v[rows, None], np.array([intercept]))
+        model = replace(model, dtype=self.precision)
         bound = min(self.dual.value(v, g), objective)
         counters: dict[str, Any] = {"kernel_evals": self.kernel_rows.counter.n, "report_kernel_evals": 0}
         state = self.state_of(v)

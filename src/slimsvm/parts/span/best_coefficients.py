@@ -21,7 +21,7 @@ from slimsvm.parts.cuts import Cut, ExactOracle, Point, Solution
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
 from slimsvm.parts.cuts.score_books import plain_products
 from slimsvm.parts.problem import Problem, check_smoothable
-from slimsvm.parts.run import warn_of_a_gap
+from slimsvm.parts.run import model_over, warn_of_a_gap
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.parts.span.whitened_span import Coefficients, Subspace, subspace
 
@@ -88,7 +88,7 @@ class FinishByCuts(CuttingPlaneRun):
     def __init__(self, problem: Problem, kernel_rows: KernelRows, basis: Any, tol_relative: float, start: Any = None):
         self.space = subspace(problem, kernel_rows, basis)
         plan = Plan(tol_relative, MAX_IDLE, line_search=True, overshoot=OVERSHOOT)
-        super().__init__(replace(problem, precision=np.dtype(kernel_rows.dtype).name), ExactOracle(), plan, None)
+        super().__init__(replace(problem, precision=kernel_rows.precision), ExactOracle(), plan, None)
         self.kernel_rows, self.tol = kernel_rows, np.inf
         self.u = np.zeros((self.space.rank + 1, self.task.n_outputs))
         if start is not None:
@@ -298,14 +298,7 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
     run_tiles(solve, len(together), kernel_rows.n_jobs)
     coef, intercept = space.coefficients(u)
     used = coef.any(axis=1)
-    model = KernelExpansion(
-        basis=basis[used],
-        coef=coef[used],
-        intercept=intercept,
-        plain=np.zeros(0),
-        kernel=problem.kernel,
-        dtype=np.dtype(kernel_rows.dtype).name,
-    )
+    model = model_over(kernel_rows, basis[used], coef[used], intercept)
     return PairsInSpan(model, kernel_rows.counter.n, bool(converged.all()))
 
 
