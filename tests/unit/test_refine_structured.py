@@ -199,7 +199,12 @@ def test_fast_products_are_the_exact_ones(precision):
         tolerance = {"float32": 2e-3, "float64": 1e-9}[precision]
         for fast, exact in (
             (space.scores(u), space.times(u)),
-            (space.coordinates_of(index, v), space.transposed(whole)),
+            (
+                space.coordinates_of(index, v),
+                space.coordinates_of_sums(
+                    whitened_span.LocalSpanRows(space, 0, space.n_rows).transposed(whole)[0], whole.sum(axis=0)
+                ),
+            ),
         ):
             np.testing.assert_allclose(fast, exact, atol=tolerance * np.abs(exact).max())
 

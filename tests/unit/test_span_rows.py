@@ -4,7 +4,7 @@ import numpy as np
 
 from slimsvm.core.products import SUM_ROWS
 from slimsvm.kernels import RBF
-from slimsvm.parts.span.span_rows import RemoteSpanRows, Span
+from slimsvm.parts.span.whitened_span import RemoteSpanRows, Span
 from slimsvm.rows import as_rows
 
 

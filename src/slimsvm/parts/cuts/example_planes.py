@@ -66,7 +66,7 @@ class PlanesRun(Run):
         self.C_of_example = problem.C * self.examples.weights
         intercept = problem.intercept == "regularized"
         book = WeightBook if resolve_weights(solver.weights, problem) else KernelBook
-        self.book: Any = book(
+        self.book: KernelBook | WeightBook = book(
             self.kernel_rows, self.examples, self.C_of_example, self.task, intercept, problem.memory_limit
         )
         self.planes = Planes(self.examples.n_examples)
@@ -212,8 +212,6 @@ class ExampleCutsRun(PlanesRun):
 
     Parameters
     ----------
-    problem : Problem
-    solver : ExactCuts
     state : PlanesState or None
         The cuts of an earlier fit, with their weights.
     """

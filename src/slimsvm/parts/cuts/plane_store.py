@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,10 +23,6 @@ MAX_WORK, MERGED_PER_MICROSECOND = 50_000_000, 300
 
 class Planes:
     """All planes with their weights α, as flat arrays of a ``struct slimsvm_planes``.
-
-    Parameters
-    ----------
-    n_examples : int
     """
 
     def __init__(self, n_examples: int):
@@ -133,19 +130,18 @@ def take_steps(function: core.Function, batch: Array, **arguments: Any) -> None:
         at = function(order=batch, at=at, max_work=MAX_WORK, **arguments)
 
 
-class KernelBook:
-    """The book of a kernel model: the scores of all rows, updated by one fused product per batch of examples.
+class Book(ABC):
+    """The base of both books: where scores come from while planes change.
 
     Parameters
     ----------
-    kernel_rows : KernelRows
-    examples : Examples
     C_of_example : float64 ndarray of shape (n_examples,)
-    task : Task
-    intercept : bool
     memory_limit : int
-        Half of it may hold the kernel matrix.
+        Half of it may hold a kernel matrix, a quarter the inner products among the rows of each example.
     """
+
+    # The arrays that averaging works on.
+    averaged: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -158,12 +154,42 @@ class KernelBook:
     ):
         self.kernel_rows, self.examples, self.task, self.intercept = kernel_rows, examples, task, intercept
         self.starts, self.blocks = starts_of(examples), blocks_of(examples, C_of_example)
-        n = kernel_rows.n_rows
+        self.plain = np.zeros(task.n_plain)
+        self.begin(memory_limit)
+
+    @abstractmethod
+    def begin(self, memory_limit: int) -> None:
+        """Set up the model that is 0."""
+
+    @abstractmethod
+    def restore(self, planes: Planes) -> None:
+        """Compute the model of the planes, and its scores if they are stored."""
+
+    def take(self, planes: Planes) -> None:
+        """Compute the model of the planes; scores that are stored stay as they were."""
+        self.restore(planes)
+
+    def parameters(self) -> tuple[Array, ...]:
+        """Return the arrays that averaging works on."""
+        return tuple(getattr(self, name) for name in self.averaged)
+
+    def set(self, parameters: tuple[Array, ...]) -> None:
+        """Take these parameters."""
+        vars(self).update(zip(self.averaged, parameters))
+
+
+class KernelBook(Book):
+    """The book of a kernel model: the scores of all rows, updated by one fused product per batch of examples."""
+
+    averaged = "coef", "plain", "scores"
+
+    def begin(self, memory_limit: int) -> None:
+        """Compute the kernel matrix, if memory allows."""
+        n = self.kernel_rows.n_rows
         self.matrix: Array | None = None
-        if n * n * np.dtype(kernel_rows.dtype).itemsize <= memory_limit // 2:
-            self.matrix = kernel_rows.block(kernel_rows.points(np.arange(n)))
-        self.coef, self.plain = np.zeros((n, task.n_outputs)), np.zeros(task.n_plain)
-        self.scores = np.zeros((n, task.n_outputs))
+        if n * n * self.kernel_rows.dtype.itemsize <= memory_limit // 2:
+            self.matrix = self.kernel_rows.block(self.kernel_rows.points(np.arange(n)))
+        self.coef, self.scores = (np.zeros((n, self.task.n_outputs)) for _ in range(2))
 
     def take(self, planes: Planes) -> None:
         """Take the coefficients of the planes; scores are as they were."""
@@ -232,14 +258,6 @@ class KernelBook:
         """Return rows with a coefficient."""
         return int(np.count_nonzero(self.coef.any(axis=1)))
 
-    def parameters(self) -> tuple[Array, ...]:
-        """Return the arrays that averaging works on: coefficients, plain parameters and scores."""
-        return self.coef, self.plain, self.scores
-
-    def set(self, parameters: tuple[Array, ...]) -> None:
-        """Take these parameters."""
-        self.coef, self.plain, self.scores = parameters
-
     def model(self) -> tuple[KernelExpansion, Array | None]:
         """Return the model, and which rows its vectors are."""
         rows = np.flatnonzero(self.coef.any(axis=1))
@@ -248,34 +266,16 @@ class KernelBook:
         return model_over(self.kernel_rows, basis, self.coef[rows], intercept, self.plain.copy()), rows
 
 
-class WeightBook:
-    """The book of a linear model: its weights, updated by every step, over rows as CSR.
+class WeightBook(Book):
+    """The book of a linear model: its weights, updated by every step, over rows as CSR."""
 
-    Parameters
-    ----------
-    kernel_rows : KernelRows
-    examples : Examples
-    C_of_example : float64 ndarray of shape (n_examples,)
-    task : Task
-    intercept : bool
-    memory_limit : int
-        A quarter of it may hold the inner products of the rows of each example with each other.
-    """
+    averaged = "weights", "bias", "plain"
 
-    def __init__(
-        self,
-        kernel_rows: KernelRows,
-        examples: Examples,
-        C_of_example: Array,
-        task: Task,
-        intercept: bool,
-        memory_limit: int,
-    ):
-        self.kernel_rows, self.examples, self.task, self.intercept = kernel_rows, examples, task, intercept
-        self.starts, self.blocks = starts_of(examples), blocks_of(examples, C_of_example)
-        self.features = FeatureRows(kernel_rows.rows, kernel_rows.n_jobs)
-        d, m = kernel_rows.n_features, task.n_outputs
-        self.weights, self.bias, self.plain = np.zeros((d, m)), np.zeros(m), np.zeros(task.n_plain)
+    def begin(self, memory_limit: int) -> None:
+        """Compute the inner products among the rows of each example, if memory allows."""
+        self.features = FeatureRows(self.kernel_rows.rows, self.kernel_rows.n_jobs)
+        m = self.task.n_outputs
+        self.weights, self.bias = np.zeros((self.kernel_rows.n_features, m)), np.zeros(m)
         self.gram_offsets = np.concatenate([[0], np.cumsum(np.diff(self.starts) ** 2)])
         self.grams: Array | None = None
         if self.gram_offsets[-1] * self.weights.itemsize <= memory_limit // 4:
@@ -298,10 +298,6 @@ class WeightBook:
                 microseconds=per_row * (part.stop - part.start),
             )
         return grams
-
-    def take(self, planes: Planes) -> None:
-        """Compute the weights of the planes again; there is nothing else to compute."""
-        self.restore(planes)
 
     def restore(self, planes: Planes) -> None:
         """Compute the weights of the planes again."""
@@ -344,14 +340,6 @@ class WeightBook:
     def n_basis(self) -> int:
         """Return features with a weight."""
         return int(np.count_nonzero(self.weights.any(axis=1)))
-
-    def parameters(self) -> tuple[Array, ...]:
-        """Return the averaged quantity: coefficients or planes."""
-        return self.weights, self.bias, self.plain
-
-    def set(self, parameters: tuple[Array, ...]) -> None:
-        """Take these parameters."""
-        self.weights, self.bias, self.plain = parameters
 
     def model(self) -> tuple[KernelExpansion, Array | None]:
         """Return the model, whose vectors are not training rows."""

@@ -39,11 +39,6 @@ OVERSHOOT, MAX_IDLE = 0.1, 20
 
 class SpannedScores:
     """The score book of a fixed basis: it keeps every cut by its coordinates.
-
-    Parameters
-    ----------
-    space : Subspace
-    n_outputs : int
     """
 
     full = False
@@ -76,13 +71,11 @@ class FinishByCuts(CuttingPlaneRun):
 
     Parameters
     ----------
-    problem : Problem
     kernel_rows : KernelRows
         The problem's rows seen through its kernel.
     basis : raw vectors of shape (k, d)
     tol_relative : float
         Gap to the bound, as a share of the objective.
-    start : (coef (k, m), intercept (m,), plain (p,)) or None
     """
 
     def __init__(self, problem: Problem, kernel_rows: KernelRows, basis: Any, tol_relative: float, start: Any = None):
@@ -184,7 +177,6 @@ def best_coefficients(
     tol_relative : float or "auto"
         Gap to the bound within the basis, as a share of the objective: "auto" is `NEWTON_TOLERANCE` or
         `CUTS_TOLERANCE`. Small problems are solved to rounding.
-    rng : numpy.random.Generator
     tau : float or None
         The first τ of smoothed losses, if a similar problem has shown it.
     saved, after_step
@@ -253,7 +245,6 @@ class PairsInSpan:
     ----------
     model : KernelExpansion
         Without the vectors that lie in the span of the others.
-    n_kernel_evals : int
     converged : bool
         Whether the derivatives of every pair are within the tolerance.
     """
@@ -272,10 +263,6 @@ def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:
         Of hinge losses: its task has `class_pairs`, or the labels -1 and +1. A free intercept is taken to be a
         regularised one.
     basis : raw vectors of shape (k, d)
-
-    Returns
-    -------
-    PairsInSpan
     """
     kernel_rows, examples, pairs = problem.bind(), problem.examples, problem.task.class_pairs() or [(1, -1)]
     space = subspace(problem, kernel_rows, basis)

@@ -66,13 +66,10 @@ def draw_rows(
 
     Parameters
     ----------
-    passes : RowPasses
     smoothed : SmoothedRows
         The smoothed rows at the present point.
     largest : float
         Curvature of a row there.
-    rng : numpy.random.Generator
-    accuracy : Accuracy
     effort : float, default=1.0
         So many times the usual number of rows are drawn, and of less curvature by its square.
     """
@@ -102,13 +99,9 @@ def direction(
 
     Parameters
     ----------
-    passes : RowPasses
-    draw : Draw
     gradient : float64 ndarray of shape (r + 1, m)
-    C : float
     penalty : float64 ndarray of shape (r + 1, 1)
         Second derivative of the penalty.
-    accuracy : Accuracy
     effort : float
         The same as for `draw_rows`.
     """

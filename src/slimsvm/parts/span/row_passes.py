@@ -7,6 +7,7 @@ elsewhere they stay there, and only sums and the few rows of a direction come ba
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,8 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from slimsvm.parts.span.span_rows import SpanRows
-from slimsvm.parts.span.whitened_span import Subspace
+from slimsvm.parts.span.whitened_span import SpanRows, Subspace
 from slimsvm.rows import Block, is_sparse
 from slimsvm.tasks import Examples, Smoothed, Task
 
@@ -36,7 +36,6 @@ class SmoothedRows:
         Σ residual · direction, where a direction was given.
     scores
         The scores in parts; None if they were computed along a direction.
-    tau : float
     kept : list
         A `Smoothed` for each part, or None where they were not kept.
     largest : float or None
@@ -95,8 +94,6 @@ class RowPasses:
 
     Parameters
     ----------
-    space : Subspace
-    task : Task
     examples : Examples
         One for each row.
     kept_rows : int
@@ -113,8 +110,7 @@ class RowPasses:
 
     def times(self, u: Array) -> Parts:
         """Return Z u, in parts."""
-        coef, shift = self.space.product_form(u)
-        return self.space.map(partial(_scores, coef, shift), keep=True)
+        return self.space.map(partial(_scores, *self.space.product_form(u)), keep=True)
 
     def at(self, scores: Parts, step: float, along: Parts) -> Parts:
         """Return the scores plus ``step`` times ``along``."""
@@ -122,16 +118,16 @@ class RowPasses:
 
     def shifted(self, scores: Parts, shift: float) -> Parts:
         """Return the scores plus a constant."""
-        return self.space.each(partial(_shifted, shift), scores, keep=True)
+        return self.space.each(partial(operator.add, shift), scores, keep=True)
 
     def smooth(self, scores: Parts, tau: float) -> SmoothedRows:
         """Compute the smoothed losses at scores."""
-        work = partial(_smoothed_sums, self.task, tau, self.space.n_threads, self.keeps)
+        work = partial(_smoothed_sums, self.task, tau, self.space.n_threads, self.keeps, 0.0)
         return _smoothed_rows(self.space.each(work, scores, self.examples), scores, tau)
 
     def smooth_along(self, scores: Parts, step: float, along: Parts, tau: float) -> SmoothedRows:
         """Compute the smoothed losses at scores plus ``step`` times ``along``, and their slope along ``along``."""
-        work = partial(_smoothed_sums_along, self.task, tau, self.space.n_threads, self.keeps, step)
+        work = partial(_smoothed_sums, self.task, tau, self.space.n_threads, self.keeps, step)
         return _smoothed_rows(self.space.each(work, scores, self.examples, along), None, tau)
 
     def total(self, scores: Parts, tau: float, shift: float) -> float:
@@ -207,7 +203,7 @@ class RowPasses:
 
     def joined(self, scores: Parts) -> Array:
         """Join scores of all rows to one array."""
-        return _joined(self.space.each(_same, scores))
+        return _joined(self.space.each(np.asarray, scores))
 
     def parted(self, scores: Array) -> Parts:
         """Split scores of all rows into parts."""
@@ -222,34 +218,25 @@ class RowPasses:
 
 
 def _scores(coef: Array, shift: Array, seen: SpanRows) -> Array:
-    out = np.empty((seen.n_rows, coef.shape[1]))
-    seen.multiply(coef, out)
-    out += shift
-    return out
+    return seen.scores(coef, shift)
 
 
 def _moved(step: float, scores: Array, along: Array) -> Array:
     return scores + step * along
 
 
-def _shifted(shift: float, scores: Array) -> Array:
-    return scores + shift
-
-
-def _same(scores: Array) -> Array:
-    return scores
-
-
 def _smoothed_sums(
-    task: Task, tau: float, n_threads: int, keep: bool, scores: Array, examples: Examples
+    task: Task,
+    tau: float,
+    n_threads: int,
+    keep: bool,
+    step: float,
+    scores: Array,
+    examples: Examples,
+    along: Array | None = None,
 ) -> tuple[list[float], float | None, Smoothed | None]:
-    return _sums_of(task.smooth(scores, tau, examples, n_threads), None, keep)
-
-
-def _smoothed_sums_along(
-    task: Task, tau: float, n_threads: int, keep: bool, step: float, scores: Array, examples: Examples, along: Array
-) -> tuple[list[float], float | None, Smoothed | None]:
-    return _sums_of(task.smooth(_moved(step, scores, along), tau, examples, n_threads), along, keep)
+    there = scores if along is None else _moved(step, scores, along)
+    return _sums_of(task.smooth(there, tau, examples, n_threads), along, keep)
 
 
 def _sums_of(smoothed: Smoothed, along: Array | None, keep: bool) -> tuple[list[float], float | None, Smoothed | None]:

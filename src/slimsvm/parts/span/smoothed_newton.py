@@ -117,12 +117,8 @@ class ConvexFinish:
 
     Parameters
     ----------
-    problem : Problem
-    space : Subspace
-    rng : numpy.random.Generator
     tol, tol_relative : float
         Converged when objective − bound is at most tol·C₁ and at most tol_relative·objective.
-    start : (coef (k, m), intercept (m,)) or None
     tau : float or None
         The first τ, where one is known from a like problem.
     saved : dict or None
@@ -134,7 +130,6 @@ class ConvexFinish:
         The best point; during steps on the sample, the best one for the sample.
     bound : float
         The highest so far, likewise.
-    converged : bool
     """
 
     def __init__(
@@ -468,7 +463,6 @@ def fit_coefficients(
 
     Parameters
     ----------
-    problem : Problem
     kernel_rows : KernelRows
         The problem's rows seen through its kernel.
     basis : raw vectors of shape (k, d)
@@ -477,17 +471,12 @@ def fit_coefficients(
         The start; None begins at 0, on a sample of the rows if these are many.
     tol_relative : float, default=1e-3
         Gap to the bound, as a share of the objective.
-    max_steps : int, default=200
     rng : numpy.random.Generator or None
         Draws the rows of samples; None: one made of the problem's random_state.
     tau, saved
         The same as for `ConvexFinish`.
     after_step : callable or None
         Told of every step.
-
-    Returns
-    -------
-    Coefficients
 
     Raises
     ------

@@ -8,6 +8,8 @@ the few rows that a second derivative is made of are whitened.
 
 from __future__ import annotations
 
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,12 +23,11 @@ from slimsvm.bases import RANK_TOLERANCE
 from slimsvm.core.factors import cholesky, lower_inverse, pivoted_cholesky
 from slimsvm.core.products import SUM_ROWS, add_transposed, multiply_rows, multiply_wide, squares
 from slimsvm.core.threads import run_tiles
-from slimsvm.kernels import KernelRows
+from slimsvm.kernels import Kernel, KernelRows
 from slimsvm.kernels.pairs import between
 from slimsvm.lazy import made_once
 from slimsvm.parts.problem import Problem
-from slimsvm.parts.span.span_rows import LocalSpanRows, Span, on_remote_rows
-from slimsvm.rows import in_pieces, parts_of
+from slimsvm.rows import Block, Rows, in_pieces, parts_of
 
 Array = np.ndarray
 
@@ -58,8 +59,6 @@ class Coefficients:
         Over all rows.
     bound_in_basis : float
         No model over this basis has a lower objective.
-    n_steps : int
-    converged : bool
     plain : float64 ndarray of shape (n_plain,)
     tau : float or None
         The temperature that smoothed losses ended with.
@@ -75,12 +74,121 @@ class Coefficients:
     tau: float | None = None
 
 
+# -- Rows seen from a subspace, one part at a time, in this process or in another --------------------------------------
+
+
+class SpanRows(ABC):
+    """A part of the rows, with kernel values to the vectors of a subspace.
+    """
+
+    n_rows: int
+    rank: int
+    n_threads: int
+
+    @abstractmethod
+    def pieces(self) -> Iterator[tuple[int, int, Array]]:
+        """Yield kernel values with the kept vectors, in pieces of rows."""
+
+    def scores(self, coef: Array, shift: Array) -> Array:
+        """Return the kernel values' product with coef (r, m) plus a constant (m,), in float64."""
+        out = np.empty((self.n_rows, coef.shape[1]))
+        for lo, hi, values in self.pieces():
+            multiply_wide(values[:, : self.rank], coef, out[lo:hi], self.n_threads)
+        out += shift
+        return out
+
+    @abstractmethod
+    def take(self, index: Array) -> Block:
+        """Return the rows at ``index`` of this part."""
+
+    def transposed(self, v: Array, chosen: Array | None = None) -> tuple[Array, list[Block]]:
+        """Return the product (r, m) of the transposed kernel values with v (n, m), in float64, and the chosen rows
+        (ascending numbers), each copied while its neighbours are being read.
+        """
+        out, v, taken = np.zeros((self.rank, v.shape[1])), np.ascontiguousarray(v), []
+        for lo, hi, values in self.pieces():
+            add_transposed(values[:, : self.rank], v[lo:hi], out, self.n_threads)
+            if chosen is not None:
+                taken.append(self.take(chosen[slice(*np.searchsorted(chosen, [lo, hi]))]))
+        return out, taken
+
+
+class LocalSpanRows(SpanRows):
+    """The rows lo, …, hi − 1 of a `Subspace` in this process."""
+
+    def __init__(self, space: Subspace, lo: int, hi: int):
+        self._space, self._bounds = space, (lo, hi)
+        self.n_rows, self.rank, self.n_threads = hi - lo, space.rank, space.n_threads
+
+    def pieces(self) -> Iterator[tuple[int, int, Array]]:
+        """Return an iterator over pieces of the rows: first row, end, values."""
+        return self._space.pieces(*self._bounds)
+
+    def take(self, index: Array) -> Block:
+        """Return some of the rows."""
+        rows = self._space.kernel_rows.rows
+        return rows.take(index + self._bounds[0], rows.exact_dtype)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The data that another process needs to see rows as a subspace does, in pieces of ``block_rows`` rows."""
+
+    kernel: Kernel
+    basis: Any
+    centre: Array
+    dtype: Any
+    block_rows: int
+
+
+class RemoteSpanRows(SpanRows):
+    """A part of the rows in another process than the subspace. It uses one thread."""
+
+    def __init__(self, span: Span, rows: Rows):
+        self._rows = KernelRows(span.kernel, rows, dtype=span.dtype, n_jobs=1, memory_limit=0, centre=span.centre)
+        self._points, self._block_rows = self._rows.points_of(span.basis), span.block_rows
+        self.n_rows, self.rank, self.n_threads = rows.n_rows, len(self._points), 1
+
+    def pieces(self) -> Iterator[tuple[int, int, Array]]:
+        """Yield the rows piece by piece, all in the same memory: Dask's workers return memory to the system at once,
+        and new memory takes longer than the values.
+        """
+        size = min(self.n_rows, self._block_rows if self.rank else self.n_rows)
+        values = _memory(size * self.rank, self._rows.dtype).reshape(size, self.rank)
+        for part in in_pieces(self.n_rows, size):
+            out = values[: part.stop - part.start]
+            yield part.start, part.stop, self._rows.block(self._points, rows=(part.start, part.stop), out=out)
+
+    def take(self, index: Array) -> Block:
+        """Return some of the rows."""
+        return self._rows.rows.take(index, self._rows.rows.exact_dtype)
+
+
+_of_thread = threading.local()
+
+
+def _memory(n: int, dtype: Any) -> Array:
+    """Return room for n numbers, in this thread's memory of the part before if that is large enough."""
+    n_bytes = n * np.dtype(dtype).itemsize
+    if len(getattr(_of_thread, "memory", ())) < n_bytes:
+        _of_thread.memory = np.empty(n_bytes, np.uint8)
+    found: Array = _of_thread.memory[:n_bytes].view(dtype)
+    return found
+
+
+def on_remote_rows(function: Callable[..., Any], span: Span, rows: Rows, *own: Any) -> Any:
+    """Call function(seen, *own) on a part of the rows."""
+    return function(RemoteSpanRows(span, rows), *own)
+
+
+# -- The subspace itself -----------------------------------------------------------------------------------------------
+
+
 class Subspace:
     """The span of the basis vectors that are independent, with whitened coordinates of the rows.
 
     Parameters
     ----------
-    kernel_rows : KernelRows
     basis : raw vectors of shape (k, d)
     constant : float
         The entry after the coordinates of every row.
@@ -139,19 +247,7 @@ class Subspace:
 
     def times(self, u: Array) -> Array:
         """Return Z u (n, m) in float64, for u (r + 1, m)."""
-        coef = np.ascontiguousarray(self._to_coef @ u[:-1])
-        out = np.empty((self.n_rows, u.shape[1]))
-        for lo, hi, values in self._blocks():
-            multiply_wide(values[:, : len(coef)], coef, out[lo:hi], self.n_threads)
-        out += self.constant * u[-1]
-        return out
-
-    def transposed(self, v: Array) -> Array:
-        """Return Zᵀ v (r + 1, m) in float64, for v (n, m)."""
-        out, v = np.zeros((self.rank, v.shape[1])), np.ascontiguousarray(v)
-        for lo, hi, values in self._blocks():
-            add_transposed(values[:, : self.rank], v[lo:hi], out, self.n_threads)
-        return np.vstack([self._to_coef.T @ out, self.constant * v.sum(axis=0)])
+        return LocalSpanRows(self, 0, self.n_rows).scores(*self.product_form(u))
 
     # -- passes in parts (`parts.span.row_passes`) ---------------------------------------------------------------
 
@@ -225,7 +321,7 @@ class Subspace:
         """Return what `times` computes, summed in the kernel's own precision, which is several times as fast."""
         coef = self._to_coef @ u[:-1]
         out = np.empty((self.n_rows, u.shape[1]))
-        for lo, hi, values in self._blocks():
+        for lo, hi, values in self.pieces(0, self.n_rows):
             right = coef.astype(values.dtype)
 
             def fill(a: int, b: int, values: Array = values, part: Array = out[lo:hi], right: Array = right) -> None:
@@ -238,7 +334,7 @@ class Subspace:
         return out
 
     def coordinates_of(self, index: Array, v: Array) -> Array:
-        """Return what `transposed` computes (r + 1, m), for v (b, m) over some rows, in the kernel's own precision."""
+        """Return Zᵀ v (r + 1, m) for v (b, m) over some rows, summed in the kernel's own precision."""
         out = np.zeros((self.rank, v.shape[1]))
         for start in range(0, len(index), self.chunk_rows):
             rows: Any = index[start : start + self.chunk_rows]
@@ -294,8 +390,10 @@ class Subspace:
     def values(self, index: Array) -> Array:
         """Return kernel values (b, r) of the rows at ``index`` with the kept vectors."""
         if self._values is not None:
-            found: Array = self._values[index]
+            found: Array = self._values[:, : self.rank][index]
             return found
+        if not self.rank:
+            return self._no_values(len(index))
         return self.kernel_rows.block(self._points, rows=index if self._index is None else self._index[index])
 
     def _values_of(self, raw: Any) -> Array:
@@ -303,14 +401,6 @@ class Subspace:
         seen = self.kernel_rows
         how: Any = {"dtype": seen.dtype, "n_jobs": seen.n_jobs, "counter": seen.counter, "centre": seen.centre}
         return KernelRows(seen.kernel, raw, memory_limit=0, **how).block(self._points)
-
-    def _blocks(self) -> Iterator[tuple[int, int, Array]]:
-        if self._values is not None or not self.rank:
-            yield 0, self.n_rows, self._no_values(self.n_rows) if self._values is None else self._values
-            return
-        for lo in range(0, self.n_rows, self.block_rows):
-            hi = min(self.n_rows, lo + self.block_rows)
-            yield lo, hi, self.kernel_rows.block(self._points, rows=(lo, hi))
 
     def _no_values(self, n: int) -> Array:
         """Return an empty (n, 0) array of kernel values."""
@@ -327,11 +417,8 @@ class GrowingSubspace(Subspace):
 
     Parameters
     ----------
-    kernel_rows : KernelRows
-    constant : float
     capacity : int
         Vectors it may come to hold.
-    memory_limit : int
 
     Attributes
     ----------
@@ -385,12 +472,6 @@ class GrowingSubspace(Subspace):
         self.rank = self.n_vectors = k + p
         self.kept = np.arange(self.rank)
         return kept
-
-    def values(self, index: Array) -> Array:
-        """Return kernel values (b, r) of the rows at ``index``."""
-        if self._values is not None:
-            return self._values[index, : self.rank]
-        return self.kernel_rows.block(self._points, rows=index) if self.rank else self._no_values(len(index))
 
 
 def _independent(gram: Array, z: Array, L: Array, to_coef: Array, tolerance: float) -> tuple[Array, Array, Array]:
