@@ -174,8 +174,6 @@ class IncompleteCholesky(Basis):
 
         Parameters
         ----------
-        kernel_rows : KernelRows
-        n_vectors : int
         rows : int64 ndarray of shape (b,) or None
             The rows whose kernel matrix K is factorised; None: all.
 

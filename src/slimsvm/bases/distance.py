@@ -84,14 +84,9 @@ class Distance:
 
     Parameters
     ----------
-    model : KernelExpansion
-    X : ndarray, CSR or None
-    n_jobs : int or None
-    counter : EvalCounter
     dtype : dtype, default=numpy.float64
         Of kernel values with rows, and of products with them. Single precision takes half the time; D is then known to
         some 1e-6 of its greatest value.
-    settings : DistanceSettings
     parts : tuple of Part, optional
         Of the model's vectors, where each is in some of the outputs only.
     norm_squared : float, optional
@@ -330,9 +325,7 @@ def descend(
 
     Parameters
     ----------
-    distance : Distance
     basis : ndarray of shape (k, d)
-    max_iter : int
     enough : float, default=0.0
         The share of `total` at which D is as good as 0, and they stay where they are.
 
@@ -393,7 +386,6 @@ def least_by_lbfgs(
     function : callable
         The value at points (k, d), its gradient (k, d) and the curvature at each point (k, 1), which is positive.
     points : ndarray of shape (k, d)
-    max_iter : int
     enough : float
         A value that is as good as the least.
     """

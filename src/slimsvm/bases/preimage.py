@@ -70,9 +70,7 @@ class Residual:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
     rows, coef : int64 array of shape (u,), array of shape (u, m)
-    basis : raw vectors or None
     basis_coef : array of shape (k, m)
     whiten : callable or None
         From kernel values (s, k) of vectors with the basis to their coordinates (s, k) in its span, in an orthonormal

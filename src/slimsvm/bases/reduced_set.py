@@ -62,7 +62,6 @@ class Reduced:
 
     Parameters
     ----------
-    model : KernelExpansion
     residual_norm, norm : float
         ‖w − ŵ‖ and ‖w‖ (of a kernel that is no inner product NaN), intercepts and plain parameters left out.
     score_error : float or None
@@ -71,7 +70,6 @@ class Reduced:
         Steps of the descent.
     history : list of dict
         ``objective`` = D, as a share of what the model without vectors has, after the start and after every step.
-    kernel_evals : int
     """
 
     model: KernelExpansion
@@ -98,21 +96,12 @@ def reduce_model(
 
     Parameters
     ----------
-    model : KernelExpansion
-    max_basis : int
     X : ndarray or CSR of shape (n, d), or None
         Rows over which the scores are to agree.
     preimage : str or object
         See `slimsvm.compress`.
     max_iter : int or "auto"
         Steps of the descent.
-    rng : numpy.random.Generator
-    n_jobs : int or None
-    settings : ReducedSettings
-
-    Returns
-    -------
-    Reduced
 
     Raises
     ------
@@ -191,9 +180,7 @@ def greedy(
     kernel_rows : KernelRows
         The vectors of w.
     coef : ndarray of shape (n_rows, m)
-    n_vectors : int
     strategy : object of `slimsvm.bases.preimage`
-    rng : numpy.random.Generator
     at_once : int, default=1
         Vectors that are found for the same part of w.
 

@@ -64,7 +64,6 @@ def quick_check(
 
     Parameters
     ----------
-    layout : Layout
     given : names of those that are not None
     known : names of the numbers and structures that ``names`` holds already
     arguments : names of all

@@ -84,8 +84,6 @@ class Edited:
         m_i and v_i.
     n_wrong, n_sure, n_returned : int
         Rows discarded on the wrong side, as surely right, and put back of the latter.
-    split : Split
-    first : FirstStage
     """
 
     kept: Array
@@ -104,7 +102,6 @@ class CrossTrained:
 
     Parameters
     ----------
-    edited : Edited
     C : float
         C of the last SVM, or of the subsets' SVMs if there is no last one.
     trials : list of dict
@@ -158,7 +155,6 @@ class CrossTrainer(Solver):
         Whether the validation rows join the last training; False: they only choose.
     deviations : float
         Standard errors by which values of C and thresholds have to be better.
-    settings : Settings
     """
 
     solver: Any = None

@@ -123,10 +123,8 @@ class FirstStage:
         Positions of the rows that are their vectors.
     margins : float64 ndarray of shape (n_subsets, n)
         y f(x) of all rows.
-    C : float
     trials : list of dict
         ``C``, ``error``, ``n_basis`` and ``seconds`` of every C that was tried.
-    kernel_evals : int
     """
 
     models: list[KernelExpansion]
@@ -143,12 +141,10 @@ def split(labels: Array, n_subsets: int, subset_size: int | None, validation_siz
     Parameters
     ----------
     labels : ndarray of shape (n,)
-    n_subsets : int
     subset_size : int or None
         The paper's r. None: the share 1/n_subsets of all rows, but at least 1,000 or half of them.
     validation_size : int or None
         None: a third of the subsets' size.
-    rng : numpy.random.Generator
 
     Raises
     ------
@@ -450,12 +446,8 @@ class Spanned:
 
     Parameters
     ----------
-    problem : Problem
     index : int64 ndarray
         Positions of the rows that count, ascending; vectors that are rows are among them.
-    found : Found
-    clock : Clock
-    verbose : int, default=0
     """
 
     def __init__(self, problem: Problem, index: Array, found: Found, clock: Clock, verbose: int = 0):

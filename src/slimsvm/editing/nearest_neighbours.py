@@ -66,7 +66,6 @@ def edited_nearest_neighbours(
         Classes 0, 1, ….
     n_neighbors : int
         The number of neighbours, limited by the number of other rows.
-    n_jobs : int or None
     unanimous : bool
         Whether a row is discarded as soon as one neighbour has another class.
     index : estimator with ``kneighbors``, or None
@@ -103,7 +102,6 @@ def nearest_rows(X: Any, k: int, queries: Any = None, n_jobs: int | None = None,
         At most n, or n − 1 where the queries are the rows of X.
     queries : ndarray or csr_array of shape (q, d) or None
         None: the rows of X, each among the others.
-    n_jobs : int or None
     index : estimator with ``kneighbors``, or None
         None: `NearestNeighbors`, in Euclidean distance.
 
@@ -158,8 +156,6 @@ def multi_edit(
         The paper's s, at least 2. Fewer rows than that are left as they are.
     n_stable : int
         The paper's T.
-    rng : numpy.random.Generator
-    n_jobs : int or None
     may_go : bool ndarray of shape (n,) or None
         Rows that may be discarded; None: all.
 

@@ -437,7 +437,6 @@ class FoldedKernel(ParametricKernel):
         ----------
         X : ndarray or CSR of shape (b, d)
         Z : ndarray or CSR of shape (k, d)
-        n_jobs : int or None
 
         Returns
         -------

@@ -190,7 +190,6 @@ class RawScorer(Sized):
 
     Parameters
     ----------
-    folding : Folding
     centre : ndarray of shape (d,)
     points : Points
         The k points as `points_for_dense` makes them.

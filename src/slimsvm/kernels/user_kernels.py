@@ -128,12 +128,7 @@ class CallableKernel(Kernel):
 
 @dataclass(frozen=True)
 class CallableValues(Precomputed):
-    """The values of a user's function between rows that are not numbers; a vector is a row's position.
-
-    Parameters
-    ----------
-    function : callable
-    """
+    """The values of a user's function between rows that are not numbers; a vector is a row's position."""
 
     function: Callable[[Any, Any], Any]
 

@@ -182,7 +182,6 @@ class Certificate:
         over all rows.
     kernel_evals : int
         Kernel evaluations for the bound, beside those for the objective (rows times vectors).
-    seconds : float
     """
 
     objective: float
@@ -208,10 +207,6 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
         The model, in float64.
     max_seconds : float or None
         Time limit; the bound so far is then returned.
-
-    Returns
-    -------
-    Certificate
     """
     problem.check_range()
     begun = time.perf_counter()

@@ -104,7 +104,6 @@ class Search:
 
     Parameters
     ----------
-    n : int
     least_held, most_left : float
         Share of the variance that they must hold, and what they may leave of it, times γ.
     most_bytes : float

@@ -174,11 +174,8 @@ class PursuitPlan:
     ----------
     preimage
         The search for vectors.
-    max_basis : int
     vectors_per_cut : int or None
         None: many while there are few, few at the end; before a closing descent half of those there are.
-    tol_relative : float
-    record_delta : bool
     sweeps : int
         Sweeps of the closing descent.
     most_lost : float
@@ -198,14 +195,7 @@ class PursuitPlan:
 
 
 class PursuitRun(Run):
-    """The run of the loop above on one problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    plan : PursuitPlan
-    state : PursuitState or None
-    """
+    """The run of the loop above on one problem."""
 
     doing = "finding vectors"
 
@@ -431,7 +421,6 @@ class OverAllRows(Run):
         Returns the last τ of the run's smoothed losses.
     tol_relative : float or "auto"
         The same as for `best_coefficients`.
-    rng : numpy.random.Generator
     state_of : callable (Fit, KernelExpansion) -> object
         Makes the state for a warm start from the fit on the sample and the model.
     """

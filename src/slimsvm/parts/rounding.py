@@ -74,7 +74,6 @@ class RoundingErrors:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
     rows : int64 ndarray or None
         None: all.
     """
@@ -164,8 +163,6 @@ def sure_value(kernel_rows: KernelRows, point: DualPoint, anew: bool = True, is_
 
     Parameters
     ----------
-    kernel_rows : KernelRows
-    point : DualPoint
     anew : bool
         Whether to sum up again; otherwise the double sum is one of float64 values already.
     is_cut_short : bool

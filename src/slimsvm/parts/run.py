@@ -404,7 +404,6 @@ def sure_bound(run: Run, bound: float, anew: bool = True, is_cut_short: bool = F
 
     Parameters
     ----------
-    run : Run
     bound : float
         The bound as the run computed it.
     anew, is_cut_short : bool

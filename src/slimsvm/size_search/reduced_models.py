@@ -41,7 +41,6 @@ class ModelKind:
 
     Parameters
     ----------
-    task : Task
     way : str
         Of moved vectors, NEAR has the coefficients of the model nearest to the exact one, and SOLVED those of the
         convex problem at twice C. LEARNED has vectors and coefficients of `Refine`.
@@ -132,10 +131,8 @@ class Mover:
 
     Parameters
     ----------
-    problem : Problem
     rng : numpy.random.Generator
         Draws the vectors they begin at.
-    counter : EvalCounter
 
     Attributes
     ----------
@@ -197,9 +194,7 @@ class Mover:
 
         Parameters
         ----------
-        distance : Distance
         basis : raw vectors of shape (at most k, d) or None
-        k : int
         room : float
             Kernel evaluations that the steps may take, or what takes as long.
         """

@@ -120,15 +120,11 @@ class SizeSearch(SearchWork):
 
     Parameters
     ----------
-    problem : Problem
-    solver : Compact
     known : int or None
         The number of vectors to begin with, where one is known.
-    callbacks : tuple
 
     Attributes
     ----------
-    trials : list of Trial
     best : (Trial, KernelExpansion, ModelKind) or None
         The one to take so far, with its model of the first part.
     search : str

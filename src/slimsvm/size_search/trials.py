@@ -67,12 +67,10 @@ class Trial:
 
     Parameters
     ----------
-    n_basis : int
     vectors : {"moved", "learned"}
         Towards the exact SVM, or from the rows.
     multi_class : str or None
         "ovo" for pairs of classes, "crammer-singer" for a score each; None where there are no several classes.
-    error : float
     extra_error, standard_error : float
         Mean of the difference to the exact SVM's error, and how sure that is.
     allowed : float
@@ -177,12 +175,10 @@ def next_size(
 
     Parameters
     ----------
-    k, last : int
     tried : list of Trial
         With k vectors.
     before : list of Trial, optional
         With fewer: the last one of the same kind says how quickly the upper end falls.
-    settings : SizeSettings
     """
     if k >= last:
         return None
@@ -302,7 +298,6 @@ class SearchWork:
 
     Attributes
     ----------
-    parts : list of Part
     counter : EvalCounter
         Of all kernel evaluations.
     other_work : float

@@ -58,7 +58,6 @@ class OnlineState:
     labels, weights, v : ndarray of shape (k,)
     place : int64 ndarray of shape (k,)
         Positions in the last chunk; −1 for rows of earlier ones.
-    C : float
     task, examples, digest
         The digest of the last chunk, to recognise it when it comes again.
     """
@@ -80,14 +79,12 @@ class Joined:
 
     Parameters
     ----------
-    problem : Problem
     v : ndarray of shape (n_rows,)
         The dual point so far.
     kept : int64 ndarray
         Rows that are in S.
     n_earlier : int
         Rows before the chunk's.
-    chunk : Problem
     digest : bytes
     """
 

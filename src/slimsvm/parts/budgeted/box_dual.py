@@ -66,7 +66,6 @@ class BudgetState:
         The model, as it was before its finish; rows are -1 for points that are none.
     alpha : ndarray of shape (n, m) or None
         Dual variables of the rows, where the method has them.
-    C : float
     n_steps : int
         Steps so far.
     task, examples

@@ -92,10 +92,8 @@ class CuttingPlaneRun(Run):
 
     Parameters
     ----------
-    problem : Problem
     oracle
         Makes the cuts.
-    plan : Plan
     state : CutsState or None
         Cuts of an earlier fit to start from.
     """

@@ -290,13 +290,11 @@ class Solution:
 
     Parameters
     ----------
-    cuts : tuple of Cut
     alpha : float64 ndarray of shape (t,)
     norm_squared : float
         ‖w‖².
     objective : float or None
         None if it is not known.
-    point : Point
     """
 
     cuts: tuple[Cut, ...]
@@ -312,7 +310,6 @@ class CutsState:
 
     Parameters
     ----------
-    cuts : tuple of Cut
     task, examples
         The loss they are bounds of.
     exact : bool

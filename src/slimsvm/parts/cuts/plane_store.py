@@ -22,8 +22,7 @@ MAX_WORK, MERGED_PER_MICROSECOND = 50_000_000, 300
 
 
 class Planes:
-    """All planes with their weights α, as flat arrays of a ``struct slimsvm_planes``.
-    """
+    """All planes with their weights α, as flat arrays of a ``struct slimsvm_planes``."""
 
     def __init__(self, n_examples: int):
         self.n = np.zeros(2, np.int64)

@@ -40,8 +40,6 @@ class FullScores:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
-    n_outputs : int
     intercept : bool
         True adds the constant feature to every product.
     memory_limit : int
@@ -238,8 +236,6 @@ class WeightScores:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
-    n_outputs : int
     intercept : bool
         True adds the constant feature to every product.
     """
@@ -296,11 +292,8 @@ class ProjectedScores:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
-    n_outputs : int
     intercept : bool
         True adds the constant feature, which is never projected.
-    max_basis, vectors_per_cut : int
     find : callable (cut, basis, coefficients of the projection) -> raw vectors (1, d)
         Finds the next basis vector; it has shape (0, d) if nothing is left to explain.
     is_explained : callable (cut, squared length of its projection) -> bool
@@ -308,8 +301,6 @@ class ProjectedScores:
 
     Attributes
     ----------
-    n_basis : int
-    basis : raw vectors (n_basis, d) or None
     coordinates, constant : float64 ndarrays of shape (max_basis, n_outputs) and (n_outputs,)
         Whitened coordinates and constant of what `combine` was last called for.
     L : float64 ndarray; the factor is its leading (n_basis, n_basis) part.

@@ -340,7 +340,6 @@ class WorkingSet:
 
     Attributes
     ----------
-    cuts : list of Cut
     qp : SimplexQP
         G, h and the Cholesky factor kept between solutions.
     alpha : float64 ndarray of shape (t,)

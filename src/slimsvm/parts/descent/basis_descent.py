@@ -102,15 +102,12 @@ def step_sizes(
 
     Parameters
     ----------
-    problem : Problem
     kernel_rows : KernelRows
         Its rows.
-    solver : Refine
     basis : raw vectors (k, d)
         Where the descent starts.
     unit : float
         Mean loss of the zero model.
-    rng : numpy.random.Generator
     directions : Directions or None
         Directions that vectors are learned along; sizes are then of steps along them.
     """
@@ -225,7 +222,6 @@ class Schedule:
 
     Parameters
     ----------
-    n_epochs : int
     averaging : float
         Share of the steps, at the end, whose mean counts.
     rising : float
@@ -279,13 +275,8 @@ class Descent:
 
     Parameters
     ----------
-    problem : Problem
-    kernel_rows : KernelRows
-    start : Expansion
-    rates : Rates
     batch_size : int
         Examples in a batch.
-    learn_metric : bool
     norm_tiles : int
         So many times ``GradientSettings.norm_rows`` vectors is the norm's gradient estimated from at each step.
     loss : float

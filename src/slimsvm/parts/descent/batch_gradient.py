@@ -61,7 +61,6 @@ class Adam:
         Number and type of the parameters.
     unit : ndarray of shape (d,)
         What a step of 1 in a feature of the rows is in the parameters.
-    rates : Rates
 
     Attributes
     ----------
@@ -215,12 +214,8 @@ class BatchGradient:
 
     Parameters
     ----------
-    problem : Problem
-    kernel_rows : KernelRows
-    parameters : Parameters
     batch_size : int
         Examples in a batch.
-    learn_metric : bool
     norm_tiles : int
         So many times ``norm_rows`` vectors is the norm's gradient estimated from at each step.
     noise : ndarray of shape (d,) or None
@@ -230,12 +225,10 @@ class BatchGradient:
 
     Attributes
     ----------
-    loss : KnownLoss or None
     gradient : ndarray of shape (n,)
         As the last batch had it.
     unit : ndarray of shape (d,)
         What 1 in a feature of the rows is in the parameters.
-    n_groups, norm_rows, norm_tiles : int
     """
 
     def __init__(

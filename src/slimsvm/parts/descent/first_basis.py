@@ -92,11 +92,8 @@ def expansion_of(
     ----------
     initial : str, Basis, vectors of shape (k, d) or KernelExpansion
         A model of fewer than ``max_basis`` vectors is joined by rows that it has losses on, with coefficients 0.
-    max_basis : int
-    problem : Problem
     kernel_rows : KernelRows
         The problem's rows seen through its kernel.
-    rng : numpy.random.Generator
     learn_metric : bool
         Whether feature scales start where they make a model's kernel of the problem's.
 

@@ -45,7 +45,6 @@ class Improvement(NamedTuple):
         How much D rose.
     violation : float
         The violation left in the set.
-    n_steps : int
     """
 
     places: Array
@@ -61,16 +60,12 @@ class ActiveRows:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
     dual : Dual
         The dual of all rows.
     cache : KernelValues
         Kernel values of the active rows, and which rows are active.
-    newton : NewtonSteps
     working_set_size : int or None
         None: by rule.
-    settings : ActiveSettings
-    in_set : SetSettings
 
     Attributes
     ----------

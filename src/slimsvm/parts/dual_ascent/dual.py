@@ -142,12 +142,10 @@ class Tolerance:
 
     Parameters
     ----------
-    tol : float
     least_size : float, default=0.0
         Objectives smaller than this are rounding errors.
     is_fixed : bool, default=False
         Whether it stays as it is.
-    settings : ToleranceSettings
     gap : float, default=GAP
         The share of the objective above which the gap is wide.
     least_steps : int, default=0
@@ -214,7 +212,6 @@ class DualState:
     Parameters
     ----------
     v : float64 ndarray of shape (n_rows,)
-    C : float
     task, examples
     """
 

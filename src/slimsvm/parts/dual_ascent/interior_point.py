@@ -65,7 +65,6 @@ class FinalPoint(NamedTuple):
     Parameters
     ----------
     v, g : float64 ndarrays of shape (n,)
-    violation : float
     """
 
     v: Array
@@ -141,7 +140,6 @@ class DenseNewton(Newton):
     ----------
     values : ndarray of shape (n, n)
         Kernel values without the offset.
-    dual : Dual
 
     Attributes
     ----------
@@ -199,8 +197,6 @@ class LowRankNewton(Newton):
 
     Parameters
     ----------
-    kernel_rows : KernelRows
-    dual : Dual
     memory : float
         Bytes for L and two copies of it.
     """
@@ -257,17 +253,11 @@ class LowRankNewton(Newton):
 class InteriorPoint:
     """The variables of the method; the module's docstring defines them.
 
-    Parameters
-    ----------
-    newton : Newton
-    dual : Dual
-
     Attributes
     ----------
     z, w, x : float64 ndarrays of shape (n_variables,)
     v, g : float64 ndarrays of shape (n,)
         g of the centred K.
-    y : float
     """
 
     def __init__(self, newton: Newton, dual: Dual):
@@ -422,7 +412,6 @@ class InteriorSwitch:
 
     Parameters
     ----------
-    dual : Dual
     memory : float
         Bytes for kernel values and factors.
     kernel_rows : KernelRows or None, default=None

@@ -95,14 +95,12 @@ class KernelCache:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
     memory_limit : int
         Bytes for the kernel rows.
     active : int64 ndarray
         Rows that are the columns at first.
     room : Room
         For the kernel rows.
-    settings : ValueSettings
     grows : bool
         True: the cache takes further columns and replaces kernel rows. False: it has room for all (`add`).
 
@@ -310,7 +308,6 @@ class KernelValues:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
     memory_limit : int
         Bytes for kernel rows, or a block.
     active : int64 ndarray
@@ -319,7 +316,6 @@ class KernelValues:
         A store in which kernel rows of all rows stay for the next fit, if they fit.
     room : Room or None, default=None
         Memory for other kernel rows and blocks.
-    settings : ValueSettings
 
     Attributes
     ----------
@@ -470,7 +466,6 @@ class KernelTable:
 
     Parameters
     ----------
-    kernel_rows : KernelRows
     memory_limit : int
         Bytes for the values.
     name : str

@@ -64,7 +64,6 @@ class Values:
 
     Parameters
     ----------
-    problem : Problem
     fit : Fit
         Kernel evaluations are added to its counter.
     """
@@ -189,11 +188,8 @@ class ScoreChanges:
 
     Parameters
     ----------
-    columns : Columns
-    values : Values
     is_left_out : bool ndarray of shape (n,)
         The rows whose changes are asked for.
-    own : LeaveOneOutSettings
     rng : numpy.random.Generator
         Chooses among too many rows of F.
     """

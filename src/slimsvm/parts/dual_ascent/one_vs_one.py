@@ -30,7 +30,6 @@ class PairStates:
 
     Parameters
     ----------
-    states : list
     task, examples
     """
 
@@ -73,9 +72,6 @@ class PairFit:
     ----------
     v : float64 ndarray
         Coefficients of the pair's rows.
-    intercept, objective, lower_bound : float
-    status : Status
-    n_iter : int
     state : object
         The state for a warm start.
     norm_squared : float or None
@@ -104,7 +100,6 @@ class OneVsOneRun(Run):
         The problem; its task is a `OneVsOne`.
     solver : Solver
         For two classes.
-    state : PairStates or None
     """
 
     doing = "exact SVM, pairs of classes"

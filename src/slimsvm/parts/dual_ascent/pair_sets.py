@@ -71,7 +71,6 @@ class PairSets:
     ----------
     problem : Problem
         The problem of all classes.
-    pairs : list of PairRows
     states : list of DualState or None
         The states of earlier fits, for a warm start.
     K : ndarray of shape (width, width)

@@ -59,7 +59,6 @@ class Solved(NamedTuple):
 
     Parameters
     ----------
-    n_steps : int
     gain : float
         The rise of D(v).
     violation : float
@@ -129,7 +128,6 @@ def solve_set(
 
     Parameters
     ----------
-    block : KernelBlock
     g, v : float64 ndarray of shape (n,)
     bounds : lo and hi of v
     balanced : int
@@ -140,16 +138,10 @@ def solve_set(
         The factor of −Σ |v|.
     tol : float
         Violation of the optimality conditions at which the set is solved.
-    max_steps : int
     workspace : uint8 ndarray or None
         Memory to use again.
     newton : NewtonSteps or None
         The schedule of Newton steps; None: there are none.
-    settings : SetSettings
-
-    Returns
-    -------
-    Solved
     """
     n, left, gain, own = len(v), max_steps, 0.0, settings
     memory = {} if workspace is None else {"workspace": workspace}

@@ -110,8 +110,6 @@ class SweepRun(Run):
 
     Parameters
     ----------
-    problem : Problem
-    state : DualState or None
     by_pairs : callable
         Makes the run of pairs of rows that begins with a state.
     """

@@ -38,8 +38,7 @@ OVERSHOOT, MAX_IDLE = 0.1, 20
 
 
 class SpannedScores:
-    """The score book of a fixed basis: it keeps every cut by its coordinates.
-    """
+    """The score book of a fixed basis: it keeps every cut by its coordinates."""
 
     full = False
 

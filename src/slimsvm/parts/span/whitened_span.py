@@ -78,8 +78,7 @@ class Coefficients:
 
 
 class SpanRows(ABC):
-    """A part of the rows, with kernel values to the vectors of a subspace.
-    """
+    """A part of the rows, with kernel values to the vectors of a subspace."""
 
     n_rows: int
     rank: int
