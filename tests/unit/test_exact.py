@@ -21,7 +21,7 @@ from slimsvm.kernels import RBF, KernelRows, Linear, Sigmoid
 from slimsvm.kernels.operands import MAP_WORK
 from slimsvm.parts.dual_ascent import active_rows
 from slimsvm.parts.dual_ascent.active_rows import ActiveSettings
-from slimsvm.parts.dual_ascent.dual import Dual, ToleranceSettings
+from slimsvm.parts.dual_ascent.dual import Box, Dual, ToleranceSettings
 from slimsvm.parts.dual_ascent.kernel_values import ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, NewtonSteps, solve_set
 from slimsvm.parts.problem import Problem
@@ -483,7 +483,7 @@ def test_an_empty_working_set_is_solved():
     """Where rounding leaves no row with a step to gain, the search for rows may end with none."""
     nothing = np.empty(0)
     block = KernelBlock(np.empty((0, 0)), np.empty(0, np.int64))
-    bounds, options = (nothing, nothing), {"balanced": False, "tol": 1e-3, "max_steps": 10}
+    bounds, options = Box(nothing, nothing, balanced=0), {"tol": 1e-3, "max_steps": 10}
     assert solve_set(block, nothing.copy(), nothing.copy(), bounds, **options, newton=NewtonSteps(1 << 20)).gain == 0.0
 
 

@@ -8,7 +8,7 @@ import pytest
 import naive
 from slimsvm import core
 from slimsvm.kernels import RBF, KernelRows
-from slimsvm.parts.dual_ascent.dual import Slopes
+from slimsvm.parts.dual_ascent.dual import Box, Slopes
 from slimsvm.parts.dual_ascent.kernel_values import CacheSettings, GrowingCache, KernelCache, ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, solve_set
 from slimsvm.parts.problem import Problem, Room
@@ -84,7 +84,7 @@ def test_rows_without_kernel_rows_stay_as_they_are(balanced, dtype):
         diagonal = np.diagonal(values).copy()
         values[slots_of_set < 0] = np.nan
         block = KernelBlock(values, slots_of_set, diagonal=diagonal)
-        solved = solve_set(block, g, v, (lo, hi), balanced=balanced, tol=1e-6, max_steps=10_000)
+        solved = solve_set(block, g, v, Box(lo, hi, balanced), tol=1e-6, max_steps=10_000)
         assert solved.violation <= 1e-6
         assert not v[fixed].any()
         assert np.count_nonzero(v) > 10
@@ -96,7 +96,7 @@ def test_rows_without_kernel_rows_stay_as_they_are(balanced, dtype):
 def test_a_line_that_is_not_there_needs_the_diagonal():
     block = KernelBlock(np.eye(3), np.array([0, -1, 2]))
     with pytest.raises(core.CoreError):
-        solve_set(block, np.ones(3), np.zeros(3), (np.zeros(3), np.ones(3)), balanced=False, tol=1e-3, max_steps=9)
+        solve_set(block, np.ones(3), np.zeros(3), Box(np.zeros(3), np.ones(3), 0), tol=1e-3, max_steps=9)
 
 
 def test_a_set_whose_kernel_rows_do_not_grow_is_left():
@@ -112,8 +112,8 @@ def test_a_set_whose_kernel_rows_do_not_grow_is_left():
     t = np.array([1.0, -1.0, 1.0, -1.0])
     block = KernelBlock(np.eye(4), np.array([0, 1, -1, -1]), diagonal=np.ones(4), growing=Nothing())
     v = np.zeros(4)
-    bounds = np.minimum(t, 0.0), np.maximum(t, 0.0)
-    solved = solve_set(block, t.copy(), v, bounds, balanced=True, tol=1e-3, max_steps=1000)
+    bounds = Box(np.minimum(t, 0.0), np.maximum(t, 0.0), balanced=1)
+    solved = solve_set(block, t.copy(), v, bounds, tol=1e-3, max_steps=1000)
     assert solved.n_steps == 1
     np.testing.assert_allclose(v, [1.0, -1.0, 0.0, 0.0])
 

@@ -6,6 +6,7 @@ import pytest
 from slimsvm import SVC
 from slimsvm.kernels import RBF
 from slimsvm.parts.dual_ascent import smo
+from slimsvm.parts.dual_ascent.dual import Box
 from slimsvm.parts.dual_ascent.smo import FIRST, STEP, KernelBlock, NewtonSteps, SetSettings, newton_step
 from slimsvm.solvers import exact
 
@@ -43,7 +44,7 @@ def test_a_newton_step_leaves_no_slope_in_what_is_free(C, epsilon, balanced, off
     g, free = target - (K + offset) @ v, np.flatnonzero((v > lo) & (v < hi) & (v != 0))
     before, sign = v.copy(), np.sign(v)
     value = dual(K, target, v, epsilon, offset)
-    gain = newton_step(block, g, v, (lo, hi), free, balanced=balanced, offset=offset, epsilon=epsilon)
+    gain = newton_step(block, g, v, Box(lo, hi, balanced, offset, epsilon), free)
     assert gain >= 0
     assert dual(K, target, v, epsilon, offset) - value == pytest.approx(gain, abs=1e-9 * max(1.0, gain))
     np.testing.assert_allclose(g, target - (K + offset) @ v, atol=1e-9 * max(1.0, np.abs(v).max()))
@@ -71,11 +72,9 @@ def test_few_variables_meet_one_bound_after_the_other():
         X = rng.normal(size=(8, 3)) * [1.0, 30.0, 900.0]
         K, target = X @ X.T + 1e-6 * np.eye(8), np.where(rng.random(8) < 0.5, 1.0, -1.0)
         v, C = rng.uniform(0.2, 0.8, size=8) * target, 1.0
-        bounds = np.where(target > 0, 0.0, -C), np.where(target > 0, C, 0.0)
+        bounds = Box(np.where(target > 0, 0.0, -C), np.where(target > 0, C, 0.0), balanced=0)
         g, before = target - K @ v, v.copy()
-        gain = newton_step(
-            KernelBlock(K, np.arange(8)), g, v, bounds, np.arange(8), balanced=False, offset=0.0, epsilon=0.0
-        )
+        gain = newton_step(KernelBlock(K, np.arange(8)), g, v, bounds, np.arange(8))
         along = np.linalg.solve(K, target - K @ before)
         reach = np.where(along > 0, bounds[1] - before, bounds[0] - before) / along
         first = before + min(1.0, reach.min()) * along
@@ -103,20 +102,20 @@ def test_steps_among_few_rows_are_steps_among_all(balanced, epsilon, dtype, has_
         return steps_among(chosen, *rest, **how)
 
     monkeypatch.setattr(smo, "_steps_among", noted)
-    options = {"balanced": balanced, "epsilon": epsilon, "offset": 0.0 if balanced else 1.0, "tol": 1e-4}
+    box, options = Box(lo, hi, balanced, 0.0 if balanced else 1.0, epsilon), {"tol": 1e-4}
     values = []
     for soon in (1, 1000):
         own = SetSettings(soon=soon)
         v, g = np.zeros(300), target.copy()
-        solved = smo.solve_set(block, g, v, (lo, hi), **options, max_steps=10**6, settings=own)
+        solved = smo.solve_set(block, g, v, box, **options, max_steps=10**6, settings=own)
         assert solved.violation <= 1e-4
-        np.testing.assert_allclose(g, target - (K + options["offset"]) @ v, atol=1e-2 if dtype == np.float32 else 1e-9)
-        values.append(dual(K, target, v, epsilon, options["offset"]))
+        np.testing.assert_allclose(g, target - (K + box.offset) @ v, atol=1e-2 if dtype == np.float32 else 1e-9)
+        values.append(dual(K, target, v, epsilon, box.offset))
         assert solved.gain == pytest.approx(values[-1], rel=1e-3)
     assert few
     assert max(few) <= 150
     assert values[0] == pytest.approx(values[1], rel=1e-5)
-    cut = smo.solve_set(block, target.copy(), np.zeros(300), (lo, hi), **options, max_steps=700, settings=own)
+    cut = smo.solve_set(block, target.copy(), np.zeros(300), box, **options, max_steps=700, settings=own)
     assert cut.n_steps == 700
 
 
@@ -127,9 +126,9 @@ def test_steps_on_one_side_keep_both_sums(n, epsilon, dtype):
     """Pairs of one side of 0, and Newton steps: Σ v and Σ |v| stay, and the rest of each side has one slope."""
     K, target, lo, hi, v = problem(n=n, C=1.0, epsilon=epsilon, seed=n)
     g, before = target - K @ v, v.copy()
-    block, bounds = KernelBlock(K.astype(dtype), np.arange(n)), (lo, hi)
-    own, newton = {"epsilon": epsilon, "tol": 1e-6, "max_steps": 10**6}, NewtonSteps(10**8)
-    solved = smo.solve_set(block, g, v, bounds, balanced=2, newton=newton, **own)
+    block, bounds = KernelBlock(K.astype(dtype), np.arange(n)), Box(lo, hi, 2, epsilon=epsilon)
+    own, newton = {"tol": 1e-6, "max_steps": 10**6}, NewtonSteps(10**8)
+    solved = smo.solve_set(block, g, v, bounds, newton=newton, **own)
     assert solved.violation <= 1e-6
     assert v.sum() == pytest.approx(before.sum(), abs=1e-10 * n)
     assert np.abs(v).sum() == pytest.approx(np.abs(before).sum(), rel=1e-10)
@@ -144,10 +143,10 @@ def test_steps_on_one_side_keep_both_sums(n, epsilon, dtype):
 
 def test_rows_that_are_all_alike_are_no_error():
     v, g = np.array([0.5, -0.5, 0.5, -0.5]), np.array([0.3, -0.2, 0.1, 0.0])
-    bounds = np.array([0.0, -1.0, 0.0, -1.0]), np.array([1.0, 0.0, 1.0, 0.0])
+    bounds = Box(np.array([0.0, -1.0, 0.0, -1.0]), np.array([1.0, 0.0, 1.0, 0.0]), balanced=1)
     for value in (1.0, 0.0, np.nan):
         block = KernelBlock(np.full((4, 4), value, np.float32), np.arange(4))
-        gain = newton_step(block, g.copy(), v.copy(), bounds, np.arange(4), balanced=True, offset=0.0, epsilon=0.0)
+        gain = newton_step(block, g.copy(), v.copy(), bounds, np.arange(4))
         assert gain >= 0
 
 

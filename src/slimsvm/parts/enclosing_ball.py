@@ -23,7 +23,7 @@ import numpy as np
 
 from slimsvm.core.products import add_transposed
 from slimsvm.kernels import KernelRows
-from slimsvm.parts.dual_ascent.dual import DualState
+from slimsvm.parts.dual_ascent.dual import Box, DualState
 from slimsvm.parts.dual_ascent.kernel_values import PIECE, KernelTable, ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import RANDOM_ACCESS, TWO_CLASSES, Need, Problem, check_count, check_needs, no_free_intercept
@@ -295,13 +295,11 @@ class SmallestBallRun(BallRun):
         size = len(alpha)
         alpha, g = alpha.copy(), self.g.copy()
         tol = INNER_SHARE * self.epsilon * (self.eta + min(float(alpha @ g), 0.0))
-        block, bounds = KernelBlock(self.table.values, np.arange(size)), (np.zeros(size), np.ones(size))
         solve_set(
-            block,
+            KernelBlock(self.table.values, np.arange(size)),
             g,
             alpha,
-            bounds,
-            balanced=True,
+            Box(np.zeros(size), np.ones(size), balanced=1),
             tol=tol,
             max_steps=STEPS_PER_ROW * size,
             settings=self.problem.settings_of(SetSettings),

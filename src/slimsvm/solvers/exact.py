@@ -144,8 +144,7 @@ class ExactRun(Run):
         self.goal = self.tol.tol
         self.active.collect(self.v, self.g)
         if len(first) < n:
-            _, _, highest, lowest = self.active.slopes()
-            self.goal = max(self.tol.tol, own.level_share * (highest - lowest))
+            self.goal = max(self.tol.tol, own.level_share * self.active.slopes().violation)
 
     def dual_of(self, problem: Problem) -> Dual:
         """Return the problem's dual."""
@@ -207,11 +206,11 @@ class ExactRun(Run):
         if not is_begun:
             return self.sample(size)
         worst = np.argpartition(-self.violation(), size)[:size]
-        return np.union1d(worst, np.flatnonzero((self.v > self.dual.lo) & (self.v < self.dual.hi) & (self.v != 0)))
+        return np.union1d(worst, np.flatnonzero(self.dual.box().free(self.v)))
 
     def violation(self) -> Array:
         """Return by how much every row violates its optimality condition; negative where it is met."""
-        up, down, highest, lowest = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
+        up, down, highest, lowest = self.dual.slopes(self.v, self.g)
         middle = 0.5 * (highest + lowest) if self.dual.balanced else 0.0
         return np.maximum(up - middle, middle - down)
 
@@ -311,11 +310,8 @@ class ExactRun(Run):
             self.improve(places, tol, min(own.steps_per_row * len(places), own.step_work // len(places)))
         else:
             self.reconstruct_gradient()
-            if n_active == len(self.g):
-                violation = gap  # the violation of all rows is known
-            else:
-                _, _, highest, lowest = self.dual.slopes(self.v, self.g, self.dual.lo, self.dual.hi)
-                violation = highest - lowest
+            is_known = n_active == len(self.g)
+            violation = gap if is_known else self.dual.slopes(self.v, self.g).violation
             is_met = violation <= self.tol.now
             objective, intercept = self.stretched() if is_met else self.evaluate(at_best=False)
             closes = self.problem.is_small and n_active <= self.active.size

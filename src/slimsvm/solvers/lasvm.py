@@ -35,7 +35,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core.clock import time_limit
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.parts.dual_ascent.dual import GAP, Dual, DualState, Progress
+from slimsvm.parts.dual_ascent.dual import GAP, Box, Dual, DualState, Progress
 from slimsvm.parts.dual_ascent.kernel_values import KernelTable, ValueSettings
 from slimsvm.parts.dual_ascent.smo import KernelBlock, SetSettings, solve_set
 from slimsvm.parts.problem import RANDOM_ACCESS, TWO_CLASSES, Problem, check_count, check_flag, check_needs
@@ -302,9 +302,8 @@ class LasvmRun(Run):
             KernelBlock(self.table.values, np.arange(top)),
             self.g[:top],
             self.v[:top],
-            (self.lo[:top] * inside, self.hi[:top] * inside),  # slots that are not in S stay at 0
-            balanced=self.dual.balanced,
-            offset=self.dual.offset,
+            # Slots that are not in S stay at 0.
+            Box(self.lo[:top] * inside, self.hi[:top] * inside, self.dual.balanced, self.dual.offset),
             tol=self.problem.tol,
             max_steps=SETTLING_STEPS,
             settings=self.problem.settings_of(SetSettings),
@@ -375,7 +374,7 @@ class LasvmRun(Run):
         self.judged = seen = self.judge()
         inside = np.flatnonzero(self.inside)
         self.g[inside] = seen.g[self.table.row[inside]]
-        up, down, *_ = self.dual.slopes(seen.v, seen.g, self.dual.lo, self.dual.hi)
+        up, down, *_ = self.dual.slopes(seen.v, seen.g)
         middle = seen.intercept if self.dual.balanced else 0.0
         violation = np.maximum(up - middle, middle - down)
         violation[self.table.row[inside]] = -np.inf

@@ -69,7 +69,7 @@ class ActiveRows:
 
     Attributes
     ----------
-    v, g, lo, hi : float64 ndarrays of shape (n_active,)
+    v, g : float64 ndarrays of shape (n_active,)
     n_steps : int
         Steps of the whole fit.
     """
@@ -91,7 +91,8 @@ class ActiveRows:
         self.latest = np.zeros(0, np.int64)  # the last working set, as rows
         self.share = 1.0
         self.n_steps = 0
-        self.v = self.g = self.lo = self.hi = np.zeros(0)
+        self.v = self.g = np.zeros(0)
+        self.box = dual.box(slice(0))
         self.place_of = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
@@ -112,13 +113,13 @@ class ActiveRows:
     def collect(self, v: Array, g: Array) -> None:
         """Copy the active rows' part from v and g of all rows."""
         rows, n = self.rows, self.kernel_rows.n_rows
-        self.v, self.g, self.lo, self.hi = v[rows], g[rows], self.dual.lo[rows], self.dual.hi[rows]
+        self.v, self.g, self.box = v[rows], g[rows], self.dual.box(rows)
         self.place_of = np.full(n, -1)
         self.place_of[rows] = np.arange(len(rows))
 
     def slopes(self) -> Slopes:
         """Return the derivatives of D by the active rows' v."""
-        return self.dual.slopes(self.v, self.g, self.lo, self.hi)
+        return self.box.slopes(self.v, self.g)
 
     @property
     def size(self) -> int:
@@ -130,15 +131,11 @@ class ActiveRows:
         if not self.by_rule:
             return self.largest
         is_easy = self.kernel_rows.n_rows == n <= self.cache.whole_size and self.n_steps < own.whole_steps * n
-        n_free = self._n_free()
+        n_free = int(np.count_nonzero(self.box.free(self.v)))
         if n <= self.cache.n_slots and (is_easy or n_free >= own.all_if_free * n):
             return n
         most = min(self.largest, self.cache.settings.largest_set)
         return max(2, int(min(self.largest, self.cache.best_size) * self.share), min(n_free, most))
-
-    def _n_free(self) -> int:
-        """Return how many active rows are not at a bound."""
-        return int(np.count_nonzero((self.v > self.lo) & (self.v < self.hi) & (self.v != 0)))
 
     def choose(self, goal: float) -> tuple[Array, float]:
         """Return the places of the next working set, none if the violation is at most ``goal``, and the violation."""
@@ -159,23 +156,20 @@ class ActiveRows:
             places = self.place_of[self.latest]
             places = places[places >= 0]
             places = places[~chosen[places]]
-            free = (self.v[places] > self.lo[places]) & (self.v[places] < self.hi[places])
+            free = (self.v[places] > self.box.lo[places]) & (self.v[places] < self.box.hi[places])
             chosen[np.concatenate([places[free], places[~free]])[:room]] = True
         return np.flatnonzero(chosen), highest - lowest
 
     def solve(self, places: Array, tol: float, max_steps: int) -> Improvement:
         """Solve for a working set, without changing v and g."""
-        v, g, dual = self.v[places].copy(), self.g[places], self.dual
+        v, g = self.v[places].copy(), self.g[places]
         if len(places) < len(self):
             self.newton.work = min(self.newton.work, 0)
         n_steps, gain, violation, _ = solve_set(
             self.cache.block(places),
             g,
             v,
-            (self.lo[places], self.hi[places]),
-            balanced=dual.balanced,
-            offset=dual.offset,
-            epsilon=dual.epsilon,
+            self.box._replace(lo=self.box.lo[places], hi=self.box.hi[places]),
             tol=tol,
             max_steps=max_steps,
             newton=self.newton,

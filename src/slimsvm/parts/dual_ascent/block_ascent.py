@@ -360,21 +360,16 @@ class BoxAscent(DualAscent):
 
     def solve_block(self, rows: Array, K: Array) -> Array:
         """Solve by steps on pairs, which keep Σ v, if the intercept is free, otherwise by steps on single rows."""
-        dual = self.dual
-        lo, hi = dual.lo[rows], dual.hi[rows]
-        v: Array = self.V[rows, 0]
-        g = dual.target[rows] - self.F[rows, 0]
-        _, _, highest, lowest = dual.slopes(v, g, lo, hi)
-        if highest - lowest > ROUNDING * self.problem.units[0]:
+        box, v = self.dual.box(rows), self.V[rows, 0]
+        g = self.dual.target[rows] - self.F[rows, 0]
+        violation = box.slopes(v, g).violation
+        if violation > ROUNDING * self.problem.units[0]:
             solve_set(
                 KernelBlock(K, np.arange(len(rows))),
                 g,
                 v,
-                (lo, hi),
-                balanced=dual.balanced,
-                offset=dual.offset,
-                epsilon=dual.epsilon,
-                tol=self.settings.share * (highest - lowest),
+                box,
+                tol=self.settings.share * violation,
                 max_steps=self.settings.steps_per_row * len(rows),
                 settings=self.in_set,
             )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,6 +81,11 @@ class Slopes(NamedTuple):
     highest: float
     lowest: float
 
+    @property
+    def violation(self) -> float:
+        """Return the largest violation."""
+        return self.highest - self.lowest
+
 
 def level(v: Array, g: Array, lo: Array, hi: Array, by_free: bool = False) -> float:
     """Return the ε at which both sides have the same middle of the largest u and the smallest d.
@@ -97,19 +102,46 @@ def level(v: Array, g: Array, lo: Array, hi: Array, by_free: bool = False) -> fl
     return found if np.isfinite(found) else 0.0
 
 
-def slopes(v: Array, g: Array, lo: Array, hi: Array, epsilon: float, balanced: int) -> Slopes:
-    """Return the derivatives of D at v, and the two that violate most."""
-    if balanced > 1:
-        epsilon = level(v, g, lo, hi)
-    if epsilon == 0:
-        up, down = np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
-    else:
-        up = np.where(v < hi, np.where(v >= 0, g - epsilon, g + epsilon), -np.inf)
-        down = np.where(v > lo, np.where(v <= 0, g + epsilon, g - epsilon), np.inf)
-    highest, lowest = float(up.max(initial=-np.inf)), float(down.min(initial=np.inf))
-    if not balanced:
-        highest, lowest = max(highest, 0.0), min(lowest, 0.0)
-    return Slopes(up, down, highest, lowest)
+class Box(NamedTuple):
+    """What D has beside the kernel values and g of some rows: their bounds, what is kept, and its constants.
+
+    Parameters
+    ----------
+    lo, hi : float64 ndarrays of shape (n,)
+        Bounds of v.
+    balanced : int
+        1: Σ v is kept; the offset has no effect then. 2: Σ |v| is kept, too.
+    offset : float
+        A constant added to K.
+    epsilon : float
+        The factor of −Σ |v|.
+    """
+
+    lo: Array
+    hi: Array
+    balanced: int
+    offset: float = 0.0
+    epsilon: float = 0.0
+
+    def slopes(self, v: Array, g: Array) -> Slopes:
+        """Return the derivatives of D at v, and the two that violate most."""
+        lo, hi, balanced, _, epsilon = self
+        if balanced > 1:
+            epsilon = level(v, g, lo, hi)
+        if epsilon == 0:
+            up, down = np.where(v < hi, g, -np.inf), np.where(v > lo, g, np.inf)
+        else:
+            up = np.where(v < hi, np.where(v >= 0, g - epsilon, g + epsilon), -np.inf)
+            down = np.where(v > lo, np.where(v <= 0, g + epsilon, g - epsilon), np.inf)
+        highest, lowest = float(up.max(initial=-np.inf)), float(down.min(initial=np.inf))
+        if not balanced:
+            highest, lowest = max(highest, 0.0), min(lowest, 0.0)
+        return Slopes(up, down, highest, lowest)
+
+    def free(self, v: Array) -> Array:
+        """Return a mask of the variables at no bound and not 0."""
+        found: Array = (v > self.lo) & (v < self.hi) & (v != 0)
+        return found
 
 
 def _filled(room: Array, total: float) -> Array:
@@ -360,19 +392,23 @@ class Dual(RowDual):
         found: Array = self.hi * np.maximum(off - self.epsilon, 0.0) - self.lo * np.maximum(-off - self.epsilon, 0.0)
         return found
 
-    def slopes(self, v: Array, g: Array, lo: Array, hi: Array) -> Slopes:
-        """Return the derivatives at v of some rows with these bounds."""
-        return slopes(v, g, lo, hi, self.epsilon, self.balanced)
+    def box(self, rows: Any = slice(None)) -> Box:
+        """Return the constraints of some rows, given by an index, a mask or a slice."""
+        return Box(self.lo[rows], self.hi[rows], self.balanced, self.offset, self.epsilon)
+
+    def slopes(self, v: Array, g: Array) -> Slopes:
+        """Return the derivatives at v, and the two that violate most."""
+        return self.box().slopes(v, g)
 
     def intercept(self, v: Array, g: Array) -> float:
         """Return the model's intercept: LIBSVM's if it is free, otherwise the mean of u and d over free rows."""
         if not self.balanced:
             return self.offset * float(v.sum())
-        free = np.flatnonzero((v > self.lo) & (v < self.hi) & (v != 0))
+        free = np.flatnonzero(self.box().free(v))
         if len(free):
             up = g[free] - self.epsilon * np.sign(v[free]) if self.epsilon else g[free]
             return float(up.sum() / len(free))
-        _, _, highest, lowest = self.slopes(v, g, self.lo, self.hi)
+        _, _, highest, lowest = self.slopes(v, g)
         bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
         return float(np.mean(bounds)) if bounds else 0.0
 

@@ -400,8 +400,7 @@ class InteriorPoint:
         dual = self.dual
         v = dual.feasible(self._sums(self.sign * z))
         g = dual.target - self.newton.scores(v) - dual.offset * v.sum()
-        _, _, highest, lowest = dual.slopes(v, g, dual.lo, dual.hi)
-        return FinalPoint(v, g, highest - lowest)
+        return FinalPoint(v, g, dual.slopes(v, g).violation)
 
 
 class InteriorSwitch:
@@ -473,5 +472,4 @@ class InteriorSwitch:
         if best is None or gradient is None or newton.keeps_values:
             return best
         g = gradient(best.v)
-        _, _, highest, lowest = self.dual.slopes(best.v, g, self.dual.lo, self.dual.hi)
-        return FinalPoint(best.v, g, highest - lowest)
+        return FinalPoint(best.v, g, self.dual.slopes(best.v, g).violation)

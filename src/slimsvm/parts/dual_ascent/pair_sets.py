@@ -225,14 +225,12 @@ class PairSets:
 
     def improve_alone(self, k: int, tol: float, max_steps: int, workspace: Array) -> None:
         """Take steps for a pair that needs many, Newton steps among them."""
-        part, dual = self.part(k), self.dual
+        part = self.part(k)
         self.steps[k], self.gain[k], self.violation[k], self.middle[k] = solve_set(
             KernelBlock(self.K, self.places[part], self.places[part]),
             self.g[part],
             self.v[part],
-            (dual.lo[part], dual.hi[part]),
-            balanced=dual.balanced,
-            offset=dual.offset,
+            self.dual.box(part),
             tol=tol,
             max_steps=max_steps,
             workspace=workspace,

@@ -26,7 +26,7 @@ from scipy.linalg import lapack
 from slimsvm import core
 from slimsvm.core.clock import is_time_over
 from slimsvm.core.factors import cholesky, solve_factored
-from slimsvm.parts.dual_ascent.dual import Slopes, slopes
+from slimsvm.parts.dual_ascent.dual import Box, Slopes
 
 Array = np.ndarray
 
@@ -113,11 +113,8 @@ def solve_set(
     block: KernelBlock,
     g: Array,
     v: Array,
-    bounds: tuple[Array, Array],
+    box: Box,
     *,
-    balanced: int,
-    offset: float = 0.0,
-    epsilon: float = 0.0,
     tol: float,
     max_steps: int,
     workspace: Array | None = None,
@@ -129,13 +126,6 @@ def solve_set(
     Parameters
     ----------
     g, v : float64 ndarray of shape (n,)
-    bounds : lo and hi of v
-    balanced : int
-        1: Σ v is kept; the offset has no effect then. 2: Σ |v| is kept, too.
-    offset : float
-        A constant added to K.
-    epsilon : float
-        The factor of −Σ |v|.
     tol : float
         Violation of the optimality conditions at which the set is solved.
     workspace : uint8 ndarray or None
@@ -145,28 +135,27 @@ def solve_set(
     """
     n, left, gain, own = len(v), max_steps, 0.0, settings
     memory = {} if workspace is None else {"workspace": workspace}
-    values = _values(block) | {"lo": bounds[0], "hi": bounds[1]}
-    now = _grown(block, g, v, bounds, balanced, epsilon, tol, own)
+    now = _grown(block, g, v, box, tol, own)
     few: Array | None = None  # the rows that steps use; None: all
     while True:
         size, most = (n, own.soon * n if n >= own.worth_shrinking else left) if few is None else (len(few), left)
         asked = min(max(1, own.call_work // max(1, size)), left, most)
         if newton is not None and newton.least_wait(n) <= asked * (size + STEP):
-            free = np.flatnonzero((v > bounds[0]) & (v < bounds[1]) & (v != 0))
+            free = np.flatnonzero(box.free(v))
             wait = newton.wait(n, len(free))
             if wait <= 0:
                 if block.growing is not None:
                     block.growing.make(free)
-                risen = newton_step(block, g, v, bounds, free, balanced=balanced, offset=offset, epsilon=epsilon)
+                risen = newton_step(block, g, v, box, free)
                 newton.made(risen)
                 gain += risen
                 wait = newton.wait(n, len(free))
             asked = int(min(asked, wait / (size + STEP) + 1))
-        how = {"balanced": balanced, "offset": offset, "epsilon": epsilon, "max_steps": asked, **memory}
         if few is None:
-            made, risen, violation, middle = core.smo(**values, g=g, v=v, tol=now, **how)
+            made, risen, violation, middle = _steps(block, g, v, box, tol=now, max_steps=asked, **memory)
         else:
-            made, risen = _steps_among(few, block, g, v, bounds, tol=max(now, own.few_share * violation), **how)
+            least = max(now, own.few_share * violation)
+            made, risen = _steps_among(few, block, g, v, box, tol=least, max_steps=asked, **memory)
         left, gain = left - made, gain + risen
         if newton is not None:
             newton.note(made, size, risen)
@@ -174,31 +163,28 @@ def solve_set(
         if few is None and (made < asked or is_over):
             if made == asked or now <= tol or is_over:
                 return Solved(max_steps - left, gain, violation, middle)
-            now = _grown(block, g, v, bounds, balanced, epsilon, tol, own) if made else tol
+            now = _grown(block, g, v, box, tol, own) if made else tol
         elif is_over or n < own.worth_shrinking or (few is not None and not made):
             few = None
         else:
-            few, violation = _movable(g, v, bounds, balanced, epsilon, now, own.shrunk_share)
+            few, violation = _movable(g, v, box, now, own.shrunk_share)
 
 
-def _movable(
-    g: Array, v: Array, bounds: tuple[Array, Array], balanced: int, epsilon: float, tol: float, share: float
-) -> tuple[Array | None, float]:
+def _movable(g: Array, v: Array, box: Box, tol: float, share: float) -> tuple[Array | None, float]:
     """Return the rows that can be in a violating pair, and the violation; None if steps should be made among all."""
-    up, down, highest, lowest = slopes(v, g, *bounds, epsilon, balanced)
-    few = np.flatnonzero((up > lowest) | (down < highest))
-    is_worth_it = highest - lowest > tol and len(few) <= share * len(v)
-    return few if is_worth_it else None, highest - lowest
+    found = box.slopes(v, g)
+    few = np.flatnonzero((found.up > found.lowest) | (found.down < found.highest))
+    is_worth_it = found.violation > tol and len(few) <= share * len(v)
+    return few if is_worth_it else None, found.violation
 
 
-def _values(block: KernelBlock) -> dict[str, Any]:
-    """Return the arguments that `core.smo` takes from a block."""
-    return {"values": block.values, "slots": block.slots, "places": block.places, "diagonal": block.diagonal}
+def _steps(block: KernelBlock, g: Array, v: Array, box: Box, **how: Any) -> Any:
+    """Take compiled steps; return their number, how much D rose, the violation that is left, and the intercept."""
+    values, slots, places, diagonal, _ = block
+    return core.smo(values=values, slots=slots, places=places, diagonal=diagonal, g=g, v=v, **box._asdict(), **how)
 
 
-def _steps_among(
-    few: Array, block: KernelBlock, g: Array, v: Array, bounds: tuple[Array, Array], **how: Any
-) -> tuple[int, float]:
+def _steps_among(few: Array, block: KernelBlock, g: Array, v: Array, box: Box, **how: Any) -> tuple[int, float]:
     """Take steps among few rows and update g of all; return the number of steps and how much D rose."""
     part = KernelBlock(
         block.values,
@@ -206,36 +192,26 @@ def _steps_among(
         few if block.places is None else block.places[few],
         None if block.diagonal is None else block.diagonal[few],
     )
-    own_g, own_v = g[few], v[few]
-    made, gain, _, _ = core.smo(**_values(part), lo=bounds[0][few], hi=bounds[1][few], g=own_g, v=own_v, **how)
+    own_g, own_v, own_box = g[few], v[few], box._replace(lo=box.lo[few], hi=box.hi[few])
+    made, gain, _, _ = _steps(part, own_g, own_v, own_box, **how)
     change = own_v - v[few]
     moved = np.flatnonzero(change)
     if len(moved):
-        g -= products(block, few[moved], change[moved]) + how["offset"] * change.sum()
+        g -= products(block, few[moved], change[moved]) + box.offset * change.sum()
     g[few], v[few] = own_g, own_v
     return made, gain
 
 
-def _grown(
-    block: KernelBlock,
-    g: Array,
-    v: Array,
-    bounds: tuple[Array, Array],
-    balanced: int,
-    epsilon: float,
-    tol: float,
-    own: SetSettings,
-) -> float:
+def _grown(block: KernelBlock, g: Array, v: Array, box: Box, tol: float, own: SetSettings) -> float:
     """Compute kernel rows of rows that violate most; return the violation to solve those with kernel rows to."""
     if block.growing is None:
         return tol
-    found = slopes(v, g, *bounds, epsilon, balanced)
-    violation = found.highest - found.lowest
-    if violation <= tol:
+    found = box.slopes(v, g)
+    if found.violation <= tol:
         return tol
     n_made = block.growing.make_worst(found)
     share = own.grown_share if n_made else own.alone_share
-    return tol if block.growing.is_whole else max(tol, share * violation)
+    return tol if block.growing.is_whole else max(tol, share * found.violation)
 
 
 # The most free variables: factorising takes their number's third power. Chosen, not measured.
@@ -299,23 +275,11 @@ class NewtonSteps:
         self.work, self.gain = 0, 0.0
 
 
-def newton_step(
-    block: KernelBlock,
-    g: Array,
-    v: Array,
-    bounds: tuple[Array, Array],
-    free: Array,
-    *,
-    balanced: int,
-    offset: float,
-    epsilon: float,
-) -> float:
+def newton_step(block: KernelBlock, g: Array, v: Array, box: Box, free: Array) -> float:
     """Move the free variables to where D is greatest, as far as their bounds allow, in v and g.
 
     Parameters
     ----------
-    block, g, v, bounds, balanced, offset, epsilon
-        See `parts.dual_ascent.smo.solve_set`.
     free : int64 ndarray
         Variables at no bound and not 0.
 
@@ -324,7 +288,7 @@ def newton_step(
     float
         The rise of D; 0 if nothing was changed.
     """
-    lo, hi = bounds
+    lo, hi, balanced, offset, epsilon = box
     value = v[free]
     above = value > 0
     slope = g[free] - epsilon * np.sign(value)
