@@ -66,26 +66,18 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Residual:
-    """The residual r_c = Σ_l coef_lc φ(x_{rows_l}) + Σ_j basis_coef_jc φ(b_j).
-
-    Parameters
-    ----------
-    rows, coef : int64 array of shape (u,), array of shape (u, m)
-    basis_coef : array of shape (k, m)
-    whiten : callable or None
-        From kernel values (s, k) of vectors with the basis to their coordinates (s, k) in its span, in an orthonormal
-        frame. None: vectors are valued as if they were orthogonal to it, as the paper does.
-    flat : bool
-        The last feature is a distance from where vectors may be: it is 0 in all of them.
-    """
+    """The residual r_c = Σ_l coef_lc φ(x_{rows_l}) + Σ_j basis_coef_jc φ(b_j)."""
 
     kernel_rows: KernelRows
+    # rows, coef: int64 (u,) and float64 (u, m)
     rows: Array
     coef: Array
     basis: Any
-    basis_coef: Array
+    basis_coef: Array  # (k, m)
+    # From kernel values (s, k) of vectors with the basis to their coordinates (s, k) in its span, in an
+    # orthonormal frame. None: vectors are valued as if they were orthogonal to it, as the paper does.
     whiten: Callable[[Any], Array] | None = None
-    flat: bool = False
+    flat: bool = False  # the last feature is a distance from where vectors may be: it is 0 in all of them
 
     def admitted(self, vectors: Any) -> Any:
         """Return raw vectors (s, d) in the form that the basis can hold."""

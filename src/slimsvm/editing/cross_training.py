@@ -74,21 +74,13 @@ AS_FEW = 1.1
 
 @dataclass(frozen=True)
 class Edited:
-    """The rows that cross-training kept and discarded, and why.
+    """The rows that cross-training kept and discarded, and why."""
 
-    Parameters
-    ----------
-    kept : int64 ndarray
-        Positions of the rows the last SVM is (or would be) trained on, ascending.
-    mean, variance : float64 ndarray of shape (n_rows,)
-        m_i and v_i.
-    n_wrong, n_sure, n_returned : int
-        Rows discarded on the wrong side, as surely right, and put back of the latter.
-    """
-
-    kept: Array
+    kept: Array  # int64: positions of the rows the last SVM is (or would be) trained on, ascending
+    # mean, variance: float64 (n_rows,), m_i and v_i
     mean: Array
     variance: Array
+    # n_wrong, n_sure, n_returned: rows discarded on the wrong side, as surely right, and put back of the latter
     n_wrong: int
     n_sure: int
     n_returned: int
@@ -98,19 +90,11 @@ class Edited:
 
 @dataclass(frozen=True)
 class CrossTrained:
-    """The record of a fit, which is `Fit.state`.
-
-    Parameters
-    ----------
-    C : float
-        C of the last SVM, or of the subsets' SVMs if there is no last one.
-    trials : list of dict
-        ``C``, ``error``, ``n_basis`` and ``seconds`` of every C tried for the last SVM.
-    """
+    """The record of a fit, which is `Fit.state`."""
 
     edited: Edited
-    C: float
-    trials: list[dict[str, Any]]
+    C: float  # C of the last SVM, or of the subsets' SVMs if there is no last one
+    trials: list[dict[str, Any]]  # ``C``, ``error``, ``n_basis`` and ``seconds`` of every C tried for the last SVM
 
 
 NEEDS = (

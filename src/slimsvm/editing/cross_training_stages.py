@@ -96,42 +96,23 @@ SETTINGS = Settings()
 
 @dataclass(frozen=True)
 class Split:
-    """Rows for validation, rows to edit, and random subsets of the latter.
+    """Rows for validation, rows to edit, and random subsets of the latter."""
 
-    Parameters
-    ----------
-    validating, training : int64 ndarray
-        Positions of rows, ascending; together all of them.
-    subsets : list of int64 ndarray
-        Positions of rows, ascending.
-    """
-
+    # validating, training: int64, positions of rows, ascending; together all of them
     validating: Array
     training: Array
-    subsets: list[Array]
+    subsets: list[Array]  # list of int64: positions of rows, ascending
 
 
 @dataclass(frozen=True)
 class FirstStage:
-    """The SVMs of the subsets.
+    """The SVMs of the subsets."""
 
-    Parameters
-    ----------
-    models : list of KernelExpansion
-        The models, whose intercepts contain their thresholds.
-    support : list of int64 ndarray
-        Positions of the rows that are their vectors.
-    margins : float64 ndarray of shape (n_subsets, n)
-        y f(x) of all rows.
-    trials : list of dict
-        ``C``, ``error``, ``n_basis`` and ``seconds`` of every C that was tried.
-    """
-
-    models: list[KernelExpansion]
-    support: list[Array]
-    margins: Array
+    models: list[KernelExpansion]  # the models, whose intercepts contain their thresholds
+    support: list[Array]  # list of int64: positions of the rows that are their vectors
+    margins: Array  # float64 (n_subsets, n): y f(x) of all rows
     C: float
-    trials: list[dict[str, Any]]
+    trials: list[dict[str, Any]]  # ``C``, ``error``, ``n_basis`` and ``seconds`` of every C that was tried
     kernel_evals: int
 
 

@@ -51,23 +51,12 @@ class Bulk:
 
     A row is outside if its squared distance from the median is over FARTHER times that of MOST rows, and if a kernel of
     distances sees nothing of the median there.
-
-    Parameters
-    ----------
-    folding : Folding
-        Units of the features.
-    centre : float64 ndarray of shape (d,)
-        The centre; sparse rows have none, since they are taken about 0.
-    limit : float
-        Exponent about the centre up to which rows are in it.
-    apart : float
-        Variance of all its entries together over that about the centre; 1 for sparse rows.
     """
 
-    folding: Folding
-    centre: np.ndarray
-    limit: float
-    apart: float
+    folding: Folding  # units of the features
+    centre: np.ndarray  # float64 (d,): the centre; sparse rows have none, since they are taken about 0
+    limit: float  # exponent about the centre up to which rows are in it
+    apart: float  # variance of all its entries together over that about the centre; 1 for sparse rows
 
     @classmethod
     def of(cls, rows: Rows, folding: Folding | None = None) -> Bulk:

@@ -36,26 +36,13 @@ LARGEST = {SINGLE: 1e18, DOUBLE: 1e150}
 
 @dataclass(frozen=True, eq=False)
 class TermPoints:
-    """The points, centred and scaled, in panels.
+    """The points, centred and scaled, in panels."""
 
-    Parameters
-    ----------
-    folding : Folding
-        Units of the columns.
-    centre : float64 ndarray of shape (d,)
-    dtype : numpy.dtype
-        The type in which values are computed.
-    panels : list of (int, ndarray)
-        Numbers of points, and these points side by side.
-    call : dict
-        The other arguments of the core.
-    """
-
-    folding: Folding
-    centre: np.ndarray
-    dtype: np.dtype
-    panels: list[tuple[int, np.ndarray]]
-    call: dict[str, Any]
+    folding: Folding  # units of the columns
+    centre: np.ndarray  # float64 (d,)
+    dtype: np.dtype  # the type in which values are computed
+    panels: list[tuple[int, np.ndarray]]  # list of (int, ndarray): numbers of points, and these points side by side
+    call: dict[str, Any]  # the other arguments of the core
 
     @classmethod
     def of(cls, kernel: Additive, Z: Any, dtype: np.dtype) -> TermPoints:

@@ -46,21 +46,11 @@ FOLDED_SCALE, OUT_OF_SIGHT = np.sqrt(2.0 * LOG2_E), 2000.0
 
 @dataclass(frozen=True)
 class Directions:
-    """The subspace c + span V, in features times √γ.
+    """The subspace c + span V, in features times √γ."""
 
-    Parameters
-    ----------
-    centre : ndarray of shape (d,)
-        c / √γ: the mean of the rows.
-    scale : ndarray of shape (d,)
-        √γ of every feature.
-    V : ndarray of shape (d, q)
-        Orthonormal columns.
-    """
-
-    centre: Array
-    scale: Array
-    V: Array
+    centre: Array  # (d,): c / √γ: the mean of the rows
+    scale: Array  # (d,): √γ of every feature
+    V: Array  # (d, q): orthonormal columns
 
     def seen(self, kernel_rows: KernelRows, block_rows: int = BLOCK_ROWS) -> Array:
         """Return (Vᵀ(x − c), r) of every row of an RBF kernel, (n, q + 1) of V's type, in blocks of rows."""
@@ -100,20 +90,13 @@ class Directions:
 
 @dataclass(frozen=True)
 class Search:
-    """The parameters of a search for directions.
-
-    Parameters
-    ----------
-    least_held, most_left : float
-        Share of the variance that they must hold, and what they may leave of it, times γ.
-    most_bytes : float
-        Memory that projected rows may take, as they are and folded.
-    """
+    """The parameters of a search for directions."""
 
     n: int
+    # least_held, most_left: share of the variance that they must hold, and what they may leave of it, times γ
     least_held: float
     most_left: float
-    most_bytes: float
+    most_bytes: float  # memory that projected rows may take, as they are and folded
 
     def find(self, kernel_rows: KernelRows, rng: np.random.Generator) -> Directions | None:
         """Find about the first n principal directions of dense rows of an RBF kernel; None if they hold too little."""

@@ -305,17 +305,10 @@ def check_vectors(name: str, vectors: Any) -> None:
 
 @dataclass(frozen=True)
 class Need:
-    """A requirement of a solver, and the message for problems that do not meet it.
-
-    Parameters
-    ----------
-    is_met : callable (problem) -> bool
-    reason : str
-        The message, with fields ``{solver}``, ``{problem}`` and ``{task}``, the name of the task's class.
-    """
+    """A requirement of a solver, and the message for problems that do not meet it."""
 
     is_met: Callable[[Problem], bool]
-    reason: str
+    reason: str  # the message, with fields ``{solver}``, ``{problem}`` and ``{task}``, the name of the task's class
 
 
 TWO_CLASSES = Need(

@@ -168,29 +168,17 @@ class GrowingFinish(ConvexFinish):
 
 @dataclass(frozen=True)
 class PursuitPlan:
-    """The options of a pursuit; see the parameters of `CPSP`.
+    """The options of a pursuit; see the parameters of `CPSP`."""
 
-    Parameters
-    ----------
-    preimage
-        The search for vectors.
-    vectors_per_cut : int or None
-        None: many while there are few, few at the end; before a closing descent half of those there are.
-    sweeps : int
-        Sweeps of the closing descent.
-    most_lost : float
-        There is none where its start would lose more than this share of ‖w‖².
-    search : Search or None
-        For directions that vectors are sought along; without, with a state, and where δ is recorded, everywhere.
-    """
-
-    preimage: Any
+    preimage: Any  # the search for vectors
     max_basis: int
+    # None: many while there are few, few at the end; before a closing descent half of those there are.
     vectors_per_cut: int | None
     tol_relative: float
     record_delta: bool
-    sweeps: int
-    most_lost: float
+    sweeps: int  # sweeps of the closing descent
+    most_lost: float  # there is none where its start would lose more than this share of ‖w‖²
+    # For directions that vectors are sought along; without, with a state, and where δ is recorded, everywhere.
     search: Search | None
 
 

@@ -22,18 +22,10 @@ PLAIN = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class RunState:
-    """The state of a run between two steps: arrays, JSON values and dicts of these, which a file can hold.
+    """The state of a run between two steps: arrays, JSON values and dicts of these, which a file can hold."""
 
-    Parameters
-    ----------
-    asked : dict
-        What identifies the fit, by name (`asked_of`).
-    values : dict
-        The state of the run.
-    """
-
-    asked: dict[str, Any]
-    values: dict[str, Any]
+    asked: dict[str, Any]  # what identifies the fit, by name (`asked_of`)
+    values: dict[str, Any]  # the state of the run
 
     def check(self, problem: Problem, solver: str, parameters: dict[str, Any]) -> None:
         """Refuse a problem or a solver other than the interrupted fit had.

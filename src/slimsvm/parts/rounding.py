@@ -50,23 +50,12 @@ LARGEST_EXPONENT = 2.0 * FAR[np.dtype(np.float64)]
 
 @dataclass(frozen=True)
 class DualPoint:
-    """The dual point that a fit ends with.
+    """The dual point that a fit ends with."""
 
-    Parameters
-    ----------
-    rows : int64 ndarray of shape (k,)
-        Those with V ≠ 0.
-    V : float64 ndarray of shape (k, m)
-    rest : float
-        D without the double sum, which no kernel value has a part in.
-    seen : float
-        The double sum as the fit has it.
-    """
-
-    rows: Array
-    V: Array
-    rest: float
-    seen: float
+    rows: Array  # int64 (k,): those with V ≠ 0
+    V: Array  # float64 (k, m)
+    rest: float  # D without the double sum, which no kernel value has a part in
+    seen: float  # the double sum as the fit has it
 
 
 class RoundingErrors:

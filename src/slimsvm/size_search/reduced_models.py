@@ -37,16 +37,11 @@ NEAR, SOLVED, LEARNED = "near", "solved", "learned"
 
 @dataclass(frozen=True)
 class ModelKind:
-    """The problem that vectors and coefficients belong to, and how they were found.
-
-    Parameters
-    ----------
-    way : str
-        Of moved vectors, NEAR has the coefficients of the model nearest to the exact one, and SOLVED those of the
-        convex problem at twice C. LEARNED has vectors and coefficients of `Refine`.
-    """
+    """The problem that vectors and coefficients belong to, and how they were found."""
 
     task: Task
+    # Of moved vectors, NEAR has the coefficients of the model nearest to the exact one, and SOLVED those of the
+    # convex problem at twice C. LEARNED has vectors and coefficients of `Refine`.
     way: str
 
 

@@ -63,30 +63,19 @@ USUAL = SizeSettings()
 
 @dataclass(frozen=True)
 class Trial:
-    """What a number of vectors has come to on the rows held out.
-
-    Parameters
-    ----------
-    vectors : {"moved", "learned"}
-        Towards the exact SVM, or from the rows.
-    multi_class : str or None
-        "ovo" for pairs of classes, "crammer-singer" for a score each; None where there are no several classes.
-    extra_error, standard_error : float
-        Mean of the difference to the exact SVM's error, and how sure that is.
-    allowed : float
-        What the upper end, extra_error + standard_error, may be.
-    is_sure : bool
-        Whether it errs surely less than what was tried before with as many vectors, or nothing was. Of several
-        kinds of model one is likely to look allowed by chance; the first does not need more than that.
-    """
+    """What a number of vectors has come to on the rows held out."""
 
     n_basis: int
-    vectors: str
+    vectors: str  # {"moved", "learned"}: towards the exact SVM, or from the rows
+    # "ovo" for pairs of classes, "crammer-singer" for a score each; None where there are no several classes.
     multi_class: str | None
     error: float
+    # extra_error, standard_error: mean of the difference to the exact SVM's error, and how sure that is
     extra_error: float
     standard_error: float
-    allowed: float
+    allowed: float  # what the upper end, extra_error + standard_error, may be
+    # whether it errs surely less than what was tried before with as many vectors, or nothing was. Of
+    # several kinds of model one is likely to look allowed by chance; the first does not need more than that.
     is_sure: bool = True
 
     @property

@@ -50,24 +50,16 @@ from slimsvm.tasks.examples import same_fields
 
 @dataclass(frozen=True)
 class OnlineState:
-    """The set S after a chunk, with its dual variables.
+    """The set S after a chunk, with its dual variables."""
 
-    Parameters
-    ----------
-    rows : ndarray or csr_array of shape (k, d)
-    labels, weights, v : ndarray of shape (k,)
-    place : int64 ndarray of shape (k,)
-        Positions in the last chunk; −1 for rows of earlier ones.
-    task, examples, digest
-        The digest of the last chunk, to recognise it when it comes again.
-    """
-
-    rows: Any
+    rows: Any  # ndarray or csr_array of shape (k, d)
+    # labels, weights, v: (k,)
     labels: Array
     weights: Array
     v: Array
-    place: Array
+    place: Array  # int64 (k,): positions in the last chunk; −1 for rows of earlier ones
     C: float
+    # The loss, and the digest of the last chunk, to recognise it when it comes again.
     task: Task
     examples: Examples
     digest: bytes
@@ -75,23 +67,12 @@ class OnlineState:
 
 @dataclass(frozen=True)
 class Joined:
-    """The problem of S's rows from earlier chunks, followed by the chunk.
-
-    Parameters
-    ----------
-    v : ndarray of shape (n_rows,)
-        The dual point so far.
-    kept : int64 ndarray
-        Rows that are in S.
-    n_earlier : int
-        Rows before the chunk's.
-    digest : bytes
-    """
+    """The problem of S's rows from earlier chunks, followed by the chunk."""
 
     problem: Problem
-    v: Array
-    kept: Array
-    n_earlier: int
+    v: Array  # (n_rows,): the dual point so far
+    kept: Array  # int64: rows that are in S
+    n_earlier: int  # rows before the chunk's
     chunk: Problem
     digest: bytes
 

@@ -58,42 +58,28 @@ NO_COSTS = Need(
 
 @dataclass(frozen=True)
 class BudgetState:
-    """The state that a budgeted fit leaves for a warm start.
+    """The state that a budgeted fit leaves for a warm start."""
 
-    Parameters
-    ----------
-    basis, coef, intercept, basis_rows
-        The model, as it was before its finish; rows are -1 for points that are none.
-    alpha : ndarray of shape (n, m) or None
-        Dual variables of the rows, where the method has them.
-    n_steps : int
-        Steps so far.
-    task, examples
-        The loss they belong to.
-    n_taken : int
-        Points that the budget has taken away so far.
-    n_changed : int
-        Steps so far that changed the model.
-    n_rows, n_last, digest
-        For streams: rows so far, rows of the last chunk, and a digest to recognise the same rows.
-    random : dict or None
-        State of the random numbers, to go on with where the fit is given no generator.
-    """
-
+    # basis, coef, intercept, basis_rows: the model, as it was before its finish; rows are -1 for points that are
+    # none
     basis: Any
     coef: Array
     intercept: Array
     basis_rows: Array
-    alpha: Array | None
+    alpha: Array | None  # (n, m): dual variables of the rows, where the method has them
     C: float
-    n_steps: int
+    n_steps: int  # steps so far
+    # task, examples: the loss they belong to
     task: Task
     examples: Examples
-    n_taken: int = 0
-    n_changed: int = 0
+    n_taken: int = 0  # points that the budget has taken away so far
+    n_changed: int = 0  # steps so far that changed the model
+    # n_rows, n_last, digest: of streams, rows so far, rows of the last chunk, and a digest to recognise the same
+    # rows
     n_rows: int = 0
     n_last: int = 0
     digest: bytes = b""
+    # State of the random numbers, to go on with where the fit is given no generator.
     random: dict[str, Any] | None = None
 
     def check(self, problem: Problem) -> None:

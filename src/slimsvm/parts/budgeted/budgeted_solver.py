@@ -141,23 +141,12 @@ MOST = 2.0
 
 @dataclass(frozen=True)
 class OneClassState:
-    """The state that a chunk leaves for the next one.
+    """The state that a chunk leaves for the next one."""
 
-    Parameters
-    ----------
-    box : BudgetState
-        The state of the box problem, whose C is C'.
-    total : float
-        Weight of all rows met.
-    rows : ndarray or csr_array of shape (r, d)
-        Rows met last, at most RECENT.
-    weights : ndarray of shape (r,)
-    """
-
-    box: BudgetState
-    total: float
-    rows: Any
-    weights: Array
+    box: BudgetState  # the state of the box problem, whose C is C'
+    total: float  # weight of all rows met
+    rows: Any  # ndarray or csr_array of shape (r, d): rows met last, at most RECENT
+    weights: Array  # (r,)
 
 
 def learn_one_class_chunk(solver: Any, problem: Problem, state: OneClassState | None) -> Fit:

@@ -33,54 +33,31 @@ class Point:
 
 @dataclass(frozen=True)
 class CutState:
-    """Everything that an oracle may read.
+    """Everything that an oracle may read."""
 
-    Parameters
-    ----------
-    task, examples
-        The loss and what it counts.
-    book : FullScores or SampledScores
-        Has the scores.
-    working_set : WorkingSet
-        Live cuts and the QP's solution.
-    target : Point
-        The QP's solution.
-    augmented : Augmented or None
-        Loss-augmented argmax over all examples where the cut is wanted: at the QP's solution, or at a stabilised
-        point. None where only sampled rows are ever scored.
-    """
-
+    # task, examples: the loss and what it counts
     task: Task
     examples: Examples
-    book: Any
-    working_set: WorkingSet
-    target: Point
+    book: Any  # FullScores or SampledScores: has the scores
+    working_set: WorkingSet  # live cuts and the QP's solution
+    target: Point  # the QP's solution
+    # Loss-augmented argmax over all examples where the cut is wanted: at the QP's solution, or at a stabilised
+    # point. None where only sampled rows are ever scored.
     augmented: Any
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """The cut that an oracle found, and what it knows of it.
+    """The cut that an oracle found, and what it knows of it."""
 
-    Parameters
-    ----------
-    cut : Cut or None
-        The cut to add; None when an oracle that judges convergence itself finds nothing left to cut.
-    redraws : int
-        Samples thrown away before one was violated.
-    gave_up : bool
-        Whether they were all that may be drawn.
-    loss, training_error : float or None
-        Estimates of the mean loss and of the task's training error, from oracles that never see all rows.
-    products : float64 ndarray of shape (t,) or None
-        Inner products of the cut with the live cuts, where the oracle had to compute them anyway.
-    """
-
-    cut: Any
-    redraws: int = 0
-    gave_up: bool = False
+    cut: Any  # the cut to add; None when an oracle that judges convergence itself finds nothing left to cut
+    redraws: int = 0  # samples thrown away before one was violated
+    gave_up: bool = False  # whether they were all that may be drawn
+    # loss, training_error: estimates of the mean loss and of the task's training error, from oracles that never
+    # see all rows
     loss: float | None = None
     training_error: float | None = None
+    # float64 (t,): inner products of the cut with the live cuts, where the oracle had to compute them anyway.
     products: Array | None = None
 
 
@@ -143,27 +120,19 @@ class Units:
 
 @dataclass(frozen=True)
 class ViolatedOracle:
-    """The oracle of Algorithm 3: it samples from the examples with δΨ_e ≠ 0, and stops by the exact mean loss.
+    """The oracle of Algorithm 3: it samples from the examples with δΨ_e ≠ 0, and stops by the exact mean loss."""
 
-    Parameters
-    ----------
-    sample_size : int, default=400
-        r, examples in a cut.
-    redraw : bool, default=True
-        Draw again until the sampled cut is violated by more than ε at the QP's solution, as the paper does. Without
-        it sampled cuts average to the exact cut.
-    constant : {"sample", "all"}, default="sample"
-        Whether the cut's constant is that of the examples drawn, as its g is, or that of all violated ones, as the
-        paper has it. The same for 0/1 losses. For others a constant that does not belong to its g makes the cut far
-        noisier. (A loss over all rows has one constant, which cannot be sampled.)
-    max_draws : int, default=1001
-        Samples of a cut, of which the most violated is taken where none is violated by more than ε. One is about every
-        other time; where so many are not, rounding is all that is left.
-    """
-
-    sample_size: int = 400
+    sample_size: int = 400  # r, examples in a cut
+    # Draw again until the sampled cut is violated by more than ε at the QP's solution, as the paper does. Without
+    # it sampled cuts average to the exact cut.
     redraw: bool = True
+    # "sample" or "all": whether the cut's constant is that of the examples drawn, as its g is,
+    # or that of all violated ones, as the paper has it. The same for 0/1 losses. For others a constant that does
+    # not belong to its g makes the cut far noisier. (A loss over all rows has one constant, which cannot be
+    # sampled.)
     constant: str = "sample"
+    # Samples of a cut, of which the most violated is taken where none is violated by more than ε. One is about
+    # every other time; where so many are not, rounding is all that is left.
     max_draws: int = 1001
     needs_all_scores = True
     exact = False
@@ -237,18 +206,10 @@ def sampled_cut(
 
 @dataclass(frozen=True)
 class UniformOracle:
-    """The oracle of Algorithm 2: it samples r examples each time, so that an iteration's work does not depend on n.
+    """The oracle of Algorithm 2: it samples r examples each time, so that an iteration's work does not depend on n."""
 
-    Parameters
-    ----------
-    sample_size : int, default=1000
-        r, examples in a cut.
-    patience : int, default=4
-        p: the stopping rule must hold for this many fresh samples in a row.
-    """
-
-    sample_size: int = 1000
-    patience: int = 4
+    sample_size: int = 1000  # r, examples in a cut
+    patience: int = 4  # p: the stopping rule must hold for this many fresh samples in a row
     needs_all_scores = False
     exact = False
 
@@ -286,40 +247,24 @@ class UniformOracle:
 
 @dataclass(frozen=True)
 class Solution:
-    """The point w = Σ α_j g_j at one moment. Nobody changes it, so that an interrupt cannot leave it half written.
-
-    Parameters
-    ----------
-    alpha : float64 ndarray of shape (t,)
-    norm_squared : float
-        ‖w‖².
-    objective : float or None
-        None if it is not known.
-    """
+    """The point w = Σ α_j g_j at one moment. Nobody changes it, so that an interrupt cannot leave it half written."""
 
     cuts: tuple[Cut, ...]
-    alpha: Array
-    norm_squared: float
-    objective: Any
+    alpha: Array  # float64 (t,)
+    norm_squared: float  # ‖w‖²
+    objective: Any  # None if it is not known
     point: Point
 
 
 @dataclass(frozen=True)
 class CutsState:
-    """The active cuts of a fit, for a warm start: they hold for any kernel, C and features of the same examples.
-
-    Parameters
-    ----------
-    task, examples
-        The loss they are bounds of.
-    exact : bool
-        Whether they are: sampled cuts bound nothing.
-    """
+    """The active cuts of a fit, for a warm start: they hold for any kernel, C and features of the same examples."""
 
     cuts: tuple[Cut, ...]
+    # task, examples: the loss they are bounds of
     task: Task
     examples: Examples
-    exact: bool
+    exact: bool  # whether they are: sampled cuts bound nothing
 
     def check(self, task: Task, examples: Examples) -> None:
         """Refuse a warm start with another loss: its cuts are others."""

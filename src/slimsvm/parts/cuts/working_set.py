@@ -21,24 +21,12 @@ from slimsvm.lazy import made_once
 
 @dataclass(frozen=True)
 class Cut:
-    """The constraint c − ⟨w, g⟩ ≤ ξ; it keeps g as coefficients over rows.
+    """The constraint c − ⟨w, g⟩ ≤ ξ; it keeps g as coefficients over rows."""
 
-    Parameters
-    ----------
-    c : float
-        The constant.
-    rows : int64 ndarray of shape (u,)
-        The distinct rows g lies on, in increasing order.
-    coef : float64 ndarray of shape (u, n_outputs)
-        Coefficients of g over (row, output column).
-    plain : float64 ndarray of shape (n_plain,)
-        g's part over the plain parameters.
-    """
-
-    c: float
-    rows: Array
-    coef: Array
-    plain: Array
+    c: float  # the constant
+    rows: Array  # int64 (u,): the distinct rows g lies on, in increasing order
+    coef: Array  # float64 (u, n_outputs): coefficients of g over (row, output column)
+    plain: Array  # float64 (n_plain,): g's part over the plain parameters
 
     @made_once
     def intercept(self) -> Array:

@@ -33,25 +33,14 @@ class ActiveSettings:
 
 
 class Improvement(NamedTuple):
-    """The solution of a working set.
+    """The solution of a working set."""
 
-    Parameters
-    ----------
-    places : int64 ndarray
-        The places of its rows among the active ones.
-    v, g : float64 ndarrays of shape (n_places,)
-        The new values of its rows.
-    gain : float
-        How much D rose.
-    violation : float
-        The violation left in the set.
-    """
-
-    places: Array
+    places: Array  # int64: the places of its rows among the active ones
+    # v, g: float64 (n_places,), the new values of its rows
     v: Array
     g: Array
-    gain: float
-    violation: float
+    gain: float  # how much D rose
+    violation: float  # the violation left in the set
     n_steps: int
 
 

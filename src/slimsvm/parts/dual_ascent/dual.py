@@ -65,19 +65,13 @@ class ToleranceSettings:
 
 
 class Slopes(NamedTuple):
-    """The derivatives of D by each v_i, and the largest violation of the optimality conditions.
+    """The derivatives of D by each v_i, and the largest violation of the optimality conditions."""
 
-    Parameters
-    ----------
-    up, down : float64 ndarrays
-        Derivatives u upwards and d downwards; ∓∞ where there is a bound.
-    highest, lowest : float
-        The largest u and the smallest d; 0 is among both unless Σ v is kept. Where Σ |v| is kept, too, ε is such that
-        both sides have the same middle of the two, and the side that violates more has them.
-    """
-
+    # up, down: float64, derivatives u upwards and d downwards; ∓∞ where there is a bound
     up: Array
     down: Array
+    # highest, lowest: the largest u and the smallest d; 0 is among both unless Σ v is kept. Where Σ |v| is kept,
+    # too, ε is such that both sides have the same middle of the two, and the side that violates more has them.
     highest: float
     lowest: float
 
@@ -103,25 +97,15 @@ def level(v: Array, g: Array, lo: Array, hi: Array, by_free: bool = False) -> fl
 
 
 class Box(NamedTuple):
-    """What D has beside the kernel values and g of some rows: their bounds, what is kept, and its constants.
+    """What D has beside the kernel values and g of some rows: their bounds, what is kept, and its constants."""
 
-    Parameters
-    ----------
-    lo, hi : float64 ndarrays of shape (n,)
-        Bounds of v.
-    balanced : int
-        1: Σ v is kept; the offset has no effect then. 2: Σ |v| is kept, too.
-    offset : float
-        A constant added to K.
-    epsilon : float
-        The factor of −Σ |v|.
-    """
-
+    # lo, hi: float64 (n,), bounds of v
     lo: Array
     hi: Array
+    # 1: Σ v is kept; the offset has no effect then. 2: Σ |v| is kept, too.
     balanced: int
-    offset: float = 0.0
-    epsilon: float = 0.0
+    offset: float = 0.0  # a constant added to K
+    epsilon: float = 0.0  # the factor of −Σ |v|
 
     def slopes(self, v: Array, g: Array) -> Slopes:
         """Return the derivatives of D at v, and the two that violate most."""
@@ -170,26 +154,14 @@ class Progress:
 
 @dataclass
 class Tolerance:
-    """The violation that ends a fit: ``tol``, lowered if the gap is still wide.
-
-    Parameters
-    ----------
-    least_size : float, default=0.0
-        Objectives smaller than this are rounding errors.
-    is_fixed : bool, default=False
-        Whether it stays as it is.
-    gap : float, default=GAP
-        The share of the objective above which the gap is wide.
-    least_steps : int, default=0
-        Steps that a wide gap is worth even where tol took few.
-    """
+    """The violation that ends a fit: ``tol``, lowered if the gap is still wide."""
 
     tol: float
-    least_size: float = 0.0
-    is_fixed: bool = False
+    least_size: float = 0.0  # objectives smaller than this are rounding errors
+    is_fixed: bool = False  # whether it stays as it is
     settings: ToleranceSettings = ToleranceSettings()
-    gap: float = GAP
-    least_steps: int = 0
+    gap: float = GAP  # the share of the objective above which the gap is wide
+    least_steps: int = 0  # steps that a wide gap is worth even where tol took few
 
     def __post_init__(self) -> None:
         self.now, self._most_steps = self.tol, np.inf
@@ -239,15 +211,9 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class DualState:
-    """The dual point of a fit, for a warm start with another kernel, C or X of the same examples.
+    """The dual point of a fit, for a warm start with another kernel, C or X of the same examples."""
 
-    Parameters
-    ----------
-    v : float64 ndarray of shape (n_rows,)
-    task, examples
-    """
-
-    v: Array
+    v: Array  # float64 (n_rows,)
     C: float
     task: Task
     examples: Examples

@@ -60,13 +60,9 @@ TINY = 1e-300
 
 
 class FinalPoint(NamedTuple):
-    """A dual point near the optimum.
+    """A dual point near the optimum."""
 
-    Parameters
-    ----------
-    v, g : float64 ndarrays of shape (n,)
-    """
-
+    # v, g: float64 (n,)
     v: Array
     g: Array
     violation: float

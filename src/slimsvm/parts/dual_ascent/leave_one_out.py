@@ -184,21 +184,13 @@ class Columns:
 
 @dataclass(frozen=True)
 class ScoreChanges:
-    """The changes of training rows' scores as each row is left out, for some columns.
-
-    Parameters
-    ----------
-    is_left_out : bool ndarray of shape (n,)
-        The rows whose changes are asked for.
-    rng : numpy.random.Generator
-        Chooses among too many rows of F.
-    """
+    """The changes of training rows' scores as each row is left out, for some columns."""
 
     columns: Columns
     values: Values
-    is_left_out: Array
+    is_left_out: Array  # bool (n,): the rows whose changes are asked for
     own: LeaveOneOutSettings
-    rng: np.random.Generator
+    rng: np.random.Generator  # chooses among too many rows of F
 
     def found(self) -> Array:
         """Return v_i S_i² of the rows asked for, 0 for others."""

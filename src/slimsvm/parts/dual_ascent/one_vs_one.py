@@ -26,12 +26,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class PairStates:
-    """The states of the pairs' fits, for a warm start; None for pairs that were not reached.
-
-    Parameters
-    ----------
-    task, examples
-    """
+    """The states of the pairs' fits, for a warm start; None for pairs that were not reached."""
 
     states: list[Any]
     task: Task
@@ -66,29 +61,17 @@ def C_of_pair(problem: Problem, k: int) -> float:
 
 @dataclass(frozen=True)
 class PairFit:
-    """The fit of one pair of classes.
+    """The fit of one pair of classes."""
 
-    Parameters
-    ----------
-    v : float64 ndarray
-        Coefficients of the pair's rows.
-    state : object
-        The state for a warm start.
-    norm_squared : float or None
-        ‖w‖² of the pair's model; None where the solver does not know it.
-    report_kernel_evals : int
-        Kernel evaluations that only the report took.
-    """
-
-    v: Array
+    v: Array  # float64: coefficients of the pair's rows
     intercept: float
     objective: float
     lower_bound: float
     status: Status
     n_iter: int
-    state: Any
-    norm_squared: float | None
-    report_kernel_evals: int = 0
+    state: Any  # the state for a warm start
+    norm_squared: float | None  # ‖w‖² of the pair's model; None where the solver does not know it
+    report_kernel_evals: int = 0  # kernel evaluations that only the report took
 
 
 class OneVsOneRun(Run):

@@ -43,25 +43,13 @@ class PairSettings:
 
 
 class PairRows(NamedTuple):
-    """The rows of one pair of classes.
-
-    Parameters
-    ----------
-    classes : tuple of int
-    rows : int64 ndarray
-    positive : bool ndarray
-        Which of them are of the first class.
-    places : int64 ndarray
-        Their places in the kernel matrix.
-    factor : float
-        What its losses are multiplied by.
-    """
+    """The rows of one pair of classes."""
 
     classes: tuple[int, int]
-    rows: Array
-    positive: Array
-    places: Array
-    factor: float
+    rows: Array  # int64
+    positive: Array  # which of them are of the first class
+    places: Array  # int64: their places in the kernel matrix
+    factor: float  # what its losses are multiplied by
 
 
 class PairSets:

@@ -55,22 +55,12 @@ USUAL = SetSettings()
 
 
 class Solved(NamedTuple):
-    """The result of `solve_set`.
-
-    Parameters
-    ----------
-    gain : float
-        The rise of D(v).
-    violation : float
-        The violation of the optimality conditions that is left.
-    middle : float
-        LIBSVM's intercept, were the set all rows.
-    """
+    """The result of `solve_set`."""
 
     n_steps: int
-    gain: float
-    violation: float
-    middle: float
+    gain: float  # the rise of D(v)
+    violation: float  # the violation of the optimality conditions that is left
+    middle: float  # LIBSVM's intercept, were the set all rows
 
 
 class Growing(Protocol):
@@ -86,27 +76,14 @@ class Growing(Protocol):
 
 
 class KernelBlock(NamedTuple):
-    """Kernel values among the rows of a working set, without the offset.
+    """Kernel values among the rows of a working set, without the offset."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_kernel_rows, width)
-        Kernel rows.
-    slots : int64 ndarray
-        Which of them belongs to each row of the set.
-    places : int64 ndarray or None
-        Column of each row of the set; None: the first ones, in order.
-    diagonal : ndarray or None
-        The diagonal of K. None: it is read from the kernel rows.
-    growing : Growing or None
-        Computes kernel rows of rows whose slots are -1; None: all are computed.
-    """
-
-    values: Array
-    slots: Array
-    places: Array | None = None
+    values: Array  # (n_kernel_rows, width): kernel rows
+    slots: Array  # int64: which of them belongs to each row of the set
+    places: Array | None = None  # int64: column of each row of the set; None: the first ones, in order
+    # The diagonal of K. None: it is read from the kernel rows.
     diagonal: Array | None = None
-    growing: Growing | None = None
+    growing: Growing | None = None  # computes kernel rows of rows whose slots are -1; None: all are computed
 
 
 def solve_set(

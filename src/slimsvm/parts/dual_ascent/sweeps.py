@@ -33,25 +33,14 @@ from slimsvm.parts.run import Fit, Run, Status, model_over
 
 @dataclass
 class Root:
-    """The search for the root of a falling function, which is evaluated at ``x``.
+    """The search for the root of a falling function, which is evaluated at ``x``."""
 
-    Parameters
-    ----------
-    x : float
-        The first x.
-    lowest, highest : float
-        The range of x; its end counts as the root if the root lies beyond.
-    longest : float
-        The longest step.
-    first_step : float
-        For a value of 1, before there is a slope.
-    """
-
-    x: float
+    x: float  # the first x
+    # lowest, highest: the range of x; its end counts as the root if the root lies beyond
     lowest: float
     highest: float
-    longest: float
-    first_step: float
+    longest: float  # the longest step
+    first_step: float  # for a value of 1, before there is a slope
     least: float = -np.inf  # a bracket of the root
     most: float = np.inf
     asked: list[tuple[float, float]] = field(default_factory=list)

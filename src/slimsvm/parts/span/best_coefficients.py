@@ -238,19 +238,11 @@ class AscentSettings:
 
 @dataclass(frozen=True)
 class PairsInSpan:
-    """The model of all pairs, with its counters.
+    """The model of all pairs, with its counters."""
 
-    Parameters
-    ----------
-    model : KernelExpansion
-        Without the vectors that lie in the span of the others.
-    converged : bool
-        Whether the derivatives of every pair are within the tolerance.
-    """
-
-    model: KernelExpansion
+    model: KernelExpansion  # without the vectors that lie in the span of the others
     n_kernel_evals: int
-    converged: bool
+    converged: bool  # whether the derivatives of every pair are within the tolerance
 
 
 def pair_coefficients(problem: Problem, basis: Any) -> PairsInSpan:

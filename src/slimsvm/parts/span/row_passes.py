@@ -26,54 +26,28 @@ Parts = Any
 
 @dataclass(frozen=True)
 class SmoothedRows:
-    """Smoothed losses at some scores: their sums, and the data to compute them again.
+    """Smoothed losses at some scores: their sums, and the data to compute them again."""
 
-    Parameters
-    ----------
-    loss, value, dual
-        The sums of `tasks.Smoothed` over all rows.
-    product : float
-        Σ residual · direction, where a direction was given.
-    scores
-        The scores in parts; None if they were computed along a direction.
-    kept : list
-        A `Smoothed` for each part, or None where they were not kept.
-    largest : float or None
-        The largest curvature of a row; None where what was kept says it.
-    """
-
+    # loss, value, dual: the sums of `tasks.Smoothed` over all rows
     loss: float
     value: float
     dual: tuple[float, float]
-    product: float
-    scores: Parts
+    product: float  # Σ residual · direction, where a direction was given
+    scores: Parts  # the scores in parts; None if they were computed along a direction
     tau: float
-    kept: Parts
-    largest: float | None = None
+    kept: Parts  # a `Smoothed` for each part, or None where they were not kept
+    largest: float | None = None  # the largest curvature of a row; None where what was kept says it
 
 
 @dataclass(frozen=True)
 class Near:
-    """Rows near the margin, or a sample of them.
+    """Rows near the margin, or a sample of them."""
 
-    Parameters
-    ----------
-    n : int
-        How many there are.
-    index : int64 ndarray of shape (b,)
-        Those that were drawn, in rising order.
-    curvature : float64 ndarray of shape (b, m)
-    share : float64 ndarray of shape (b, m) or None
-        Soft argmax.
-    own : list of int64 ndarrays
-        The numbers of each part's rows within it.
-    """
-
-    n: int
-    index: Array
-    curvature: Array
-    share: Array | None
-    own: list[Array]
+    n: int  # how many there are
+    index: Array  # int64 (b,): those that were drawn, in rising order
+    curvature: Array  # float64 (b, m)
+    share: Array | None  # float64 (b, m): soft argmax
+    own: list[Array]  # list of int64: the numbers of each part's rows within it
 
 
 @dataclass(frozen=True)

@@ -48,30 +48,16 @@ FIRST_COLUMNS, COPY_ROWS, COPY_VALUES = 128, 1 << 14, 1 << 22
 
 @dataclass(frozen=True)
 class Coefficients:
-    """The best model over a basis that was found.
+    """The best model over a basis that was found."""
 
-    Parameters
-    ----------
-    coef : float64 ndarray of shape (k, m)
-        0 for basis vectors that lie in the span of the others.
-    intercept : float64 ndarray of shape (m,)
-    objective : float
-        Over all rows.
-    bound_in_basis : float
-        No model over this basis has a lower objective.
-    plain : float64 ndarray of shape (n_plain,)
-    tau : float or None
-        The temperature that smoothed losses ended with.
-    """
-
-    coef: Array
-    intercept: Array
-    objective: float
-    bound_in_basis: float
+    coef: Array  # float64 (k, m): 0 for basis vectors that lie in the span of the others
+    intercept: Array  # float64 (m,)
+    objective: float  # over all rows
+    bound_in_basis: float  # no model over this basis has a lower objective
     n_steps: int
     converged: bool
-    plain: Array = field(default_factory=lambda: np.zeros(0))
-    tau: float | None = None
+    plain: Array = field(default_factory=lambda: np.zeros(0))  # float64 (n_plain,)
+    tau: float | None = None  # the temperature that smoothed losses ended with
 
 
 # -- Rows seen from a subspace, one part at a time, in this process or in another --------------------------------------
