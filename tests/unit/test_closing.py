@@ -7,7 +7,7 @@ from sklearn.datasets import make_classification
 
 from slimsvm import CPSP, SVC
 from slimsvm.kernels import RBF, Polynomial
-from slimsvm.parts.descent.closing_descent import ClosingSettings, small_coefficients
+from slimsvm.parts.pursuit import ClosingSettings, small_coefficients
 
 
 @pytest.fixture

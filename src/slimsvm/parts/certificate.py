@@ -43,7 +43,7 @@ from slimsvm.parts.dual_ascent.block_ascent import BoxAscent, ClassAscent, DualA
 from slimsvm.parts.dual_ascent.one_vs_one import problem_of_pair, rows_of_pair
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.rounding import warn_of_rounding
-from slimsvm.parts.run import SCORED_ROWS, float64_objective, sure_bound
+from slimsvm.parts.run import float64_objective, float64_scores, sure_bound
 from slimsvm.tasks import Examples
 
 Array = np.ndarray
@@ -211,15 +211,11 @@ def certify(problem: Problem, model: KernelExpansion, max_seconds: float | None 
     problem.check_range()
     begun = time.perf_counter()
     end = None if max_seconds is None else begun + max_seconds
-    scores = np.empty((problem.rows.n_rows, problem.task.n_outputs))
-    for lo, hi in problem.rows.blocks(SCORED_ROWS):
-        scores[lo:hi] = model.scores(problem.rows.slice(lo, hi, problem.rows.exact_dtype), problem.n_jobs)
+    scores = float64_scores(problem, model)
     objective = float64_objective(problem, model, scores)
     with one_blas_thread():
-        if problem.task.has_columns:
-            bound, n_passes, evals = _bound_by_columns(problem, model, scores, end)
-        elif problem.task.class_pairs():
-            bound, n_passes, evals = _bound_by_pairs(problem, model, scores, end)
+        if problem.task.has_columns or problem.task.class_pairs():
+            bound, n_passes, evals = _bound_by_parts(problem, model, scores, end)
         elif problem.task.bounded_by in ASCENTS:
             bound, n_passes, evals = _bound_by_ascent(problem, model, scores, objective, end)
         else:
@@ -239,44 +235,38 @@ def _bound_by_ascent(
     return ascent.bound, ascent.n_passes, ascent.kernel_rows.counter.n
 
 
-def _bound_by_pairs(
+def _bound_by_parts(
     problem: Problem, model: KernelExpansion, scores: Array, end: float | None
 ) -> tuple[float, int, int]:
-    """Return the sums, over the two-class problems of all pairs of classes, of what `_bound_by_ascent` returns.
+    """Return the sums of what `_bound_by_ascent` returns over columns of scores, or pairs of classes, as problems.
 
-    Each pair may take its share of the time, counted by the squares of their rows.
+    Each may take its share of the time, counted for pairs by the squares of their rows.
     """
-    pairs = problem.task.class_pairs()
-    rows = [rows_of_pair(problem, pair) for pair in pairs]
-    work = np.array([float(len(index)) ** 2 for index in rows])
+    task = problem.task
+    columns = task.columns(problem.examples) if task.has_columns else []
+    rows = [] if columns else [rows_of_pair(problem, pair) for pair in task.class_pairs()]
+    work = np.array([float(len(index)) ** 2 for index in rows]) if rows else np.ones(len(columns))
     bound, n_passes, evals = 0.0, 0, 0
-    for k, index in enumerate(rows):
-        used = model.coef[:, k] != 0
-        basis = model.basis[np.flatnonzero(used)]
-        if not problem.kernel.has_features:
-            basis = np.searchsorted(index, basis)
-        own = replace(model, basis=basis, coef=model.coef[used][:, [k]], intercept=model.intercept[[k]])
+    for k in range(len(work)):
         now = time.perf_counter()
         part_end = None if end is None else now + max(0.0, end - now) * float(work[k] / work[k:].sum())
-        two, seen = problem_of_pair(problem, k, index), scores[index][:, [k]]
-        part = _bound_by_ascent(two, own, seen, float64_objective(two, own, seen), part_end)
-        bound, n_passes, evals = bound + part[0], n_passes + part[1], evals + part[2]
-    return bound, n_passes, evals
-
-
-def _bound_by_columns(
-    problem: Problem, model: KernelExpansion, scores: Array, end: float | None
-) -> tuple[float, int, int]:
-    """Return the sums over targets, each a problem of its own."""
-    bound, n_passes, evals = 0.0, 0, 0
-    for k, (task, examples) in enumerate(problem.task.columns(problem.examples)):
-        now = time.perf_counter()
-        part_end = None if end is None else now + max(0.0, end - now) / (problem.task.n_outputs - k)
-        one = replace(problem, task=task, examples=examples)
         own, seen = replace(model, coef=model.coef[:, [k]], intercept=model.intercept[[k]]), scores[:, [k]]
+        if columns:
+            one = replace(problem, task=columns[k][0], examples=columns[k][1])
+        else:
+            one, own, seen = problem_of_pair(problem, k, rows[k]), _among(problem, own, rows[k]), seen[rows[k]]
         part = _bound_by_ascent(one, own, seen, float64_objective(one, own, seen), part_end)
         bound, n_passes, evals = bound + part[0], n_passes + part[1], evals + part[2]
     return bound, n_passes, evals
+
+
+def _among(problem: Problem, model: KernelExpansion, rows: Array) -> KernelExpansion:
+    """Return the model of a pair of classes without vectors of others, over the pair's rows."""
+    used = model.coef[:, 0] != 0
+    basis = model.basis[np.flatnonzero(used)]
+    if not problem.kernel.has_features:
+        basis = np.searchsorted(rows, basis)
+    return replace(model, basis=basis, coef=model.coef[used])
 
 
 def _bound_by_cuts(

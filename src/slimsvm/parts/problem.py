@@ -284,6 +284,12 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be an integer >= 1, found {value!r}")
 
 
+def check_choice(name: str, value: Any, *known: str) -> None:
+    """Require one of some texts."""
+    if value not in known:
+        raise ValueError(f"{name} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, found {value!r}")
+
+
 def check_flag(name: str, value: Any) -> None:
     """Require True or False: a text is true whatever it says."""
     if not isinstance(value, bool | np.bool_):
@@ -341,16 +347,20 @@ def check_needs(solver: str, problem: Problem, *needs: Need) -> None:
             raise ValueError(need.reason.format(solver=solver, problem=problem, task=type(problem.task).__name__))
 
 
+def has_smoothed_rows(problem: Problem) -> bool:
+    """Return whether the loss is a sum over rows that can be smoothed, as Newton's method needs."""
+    return problem.task.is_smoothable and problem.examples.offsets is None
+
+
 def check_smoothable(problem: Problem) -> None:
     """Require a smoothed loss over one-row examples, and a single output for a free intercept (Newton's method)."""
     task = problem.task
-    if not task.is_smoothable or problem.examples.offsets is not None:
+    if not has_smoothed_rows(problem):
         raise ValueError(
             f"the convex problem in the coefficients needs a task with a smoothed loss (binary, multiclass, "
             f"regression), found {type(task).__name__}"
         )
-    if problem.intercept not in ("regularized", "free", "none"):
-        raise ValueError(f"intercept must be 'regularized', 'free' or 'none', found {problem.intercept!r}")
+    check_choice("intercept", problem.intercept, "regularized", "free", "none")
     if problem.intercept == "free" and task.n_outputs > 1:
         raise ValueError(
             f"intercept='free' is for one score column (two classes or regression), found {task.n_outputs}: "

@@ -217,16 +217,20 @@ def exact_objective(problem: Any, rows: KernelRows, model: KernelExpansion) -> f
     return found
 
 
+def float64_scores(problem: Problem, model: KernelExpansion) -> Array:
+    """Return the scores of all rows by a model in float64."""
+    model, scores = replace(model, dtype="float64"), np.empty((problem.rows.n_rows, problem.task.n_outputs))
+    for lo, hi in problem.rows.blocks(SCORED_ROWS):
+        scores[lo:hi] = model.scores(problem.rows.slice(lo, hi, problem.rows.exact_dtype), problem.n_jobs)
+    return scores
+
+
 def float64_objective(problem: Any, model: KernelExpansion, scores: Array | None = None) -> float:
     """Return ½‖w‖² + C Σ ω_e ℓ_e of a model in float64, with the term of its intercept if it has one.
 
     ``scores`` of all rows, where they are known.
     """
-    if scores is None:
-        model = replace(model, dtype="float64")
-        scores = np.empty((problem.rows.n_rows, problem.task.n_outputs))
-        for lo, hi in problem.rows.blocks(SCORED_ROWS):
-            scores[lo:hi] = model.scores(problem.rows.slice(lo, hi, problem.rows.exact_dtype), problem.n_jobs)
+    scores = float64_scores(problem, model) if scores is None else scores
     gram = None
     if not problem.kernel.has_features:
         gram = problem.rows.slice(0, problem.rows.n_rows, np.float64)
@@ -267,18 +271,14 @@ def work_of_scores(rows: Rows, n_basis: int) -> int:
     return n_basis * (rows.n_stored * (SPARSE_WORK if rows.is_sparse else 1) + MAP_WORK * rows.n_rows)
 
 
-def is_basis_finite(basis: Any) -> bool:
-    """Return whether vectors that are dense numbers are finite; sparse ones and objects are rows of X."""
-    return not (isinstance(basis, np.ndarray) and basis.dtype.kind == "f") or bool(np.isfinite(basis).all())
-
-
 def finite(fit: Fit, problem: Problem, has_objective: bool = True) -> Fit:
     """Return the fit; raise an error if its objective or a number of its model is not finite."""
     model, found = fit.model, None
     has_objective = has_objective and not fit.status.is_cut  # see `reported`
+    is_dense = isinstance(model.basis, np.ndarray) and model.basis.dtype.kind == "f"  # others are rows of X
     if not (np.isfinite(model.coef).all() and np.isfinite(model.intercept).all() and np.isfinite(model.plain).all()):
         found = "coefficients that are NaN or infinite"
-    elif fit.basis_rows is None and not is_basis_finite(model.basis):
+    elif is_dense and fit.basis_rows is None and not np.isfinite(model.basis).all():
         found = "basis vectors that are NaN or infinite"
     elif has_objective and not np.isfinite(fit.objective):
         found = f"an objective of {fit.objective}"

@@ -30,6 +30,7 @@ from slimsvm.size_search.reduced_models import (
     with_task,
 )
 from slimsvm.size_search.trials import (
+    BESIDE_SHARE,
     LARGE_SHARE,
     LAST_SHARE,
     NEWTON_SHARE,
@@ -298,9 +299,13 @@ class SizeSearch(SearchWork):
                 return [learned]
         found = list[ModelKind]()
         if task.class_pairs():
-            found.append(ModelKind(task, SOLVED if self._is_quick(task, k, PAIR_SHARE) else NEAR))
+            found.append(
+                ModelKind(task, SOLVED if self._solving(task, part, k) <= self._quick_work(PAIR_SHARE) else NEAR)
+            )
         is_beside = bool(found) and not self.has_scores
-        if one is not None and (self._is_quick_beside(one, k) if is_beside else self._is_quick(one, k, NEWTON_SHARE)):
+        # A second kind takes little beside the exact SVM, however quick that is.
+        most = BESIDE_SHARE * self.exact_evals if is_beside else self._quick_work(NEWTON_SHARE)
+        if one is not None and self._solving(one, part, k) <= most:
             found.append(ModelKind(one, SOLVED))
         if not found and part.task == task:
             found.append(ModelKind(task, NEAR))
@@ -362,7 +367,9 @@ class SizeSearch(SearchWork):
         task, pairs = kind.task, kind.task.class_pairs()
         self.other_work += self._solving(kind.task, problem, basis.shape[0])
         if pairs or self._may_ascend(task):
-            found = pair_coefficients(replace(problem, C=self._C_of_ascent(pairs), random_state=self.seed()), basis)
+            own, C = self.settings, self.problem.C
+            C = max(C, min(own.pair_factor * C, own.most_pair_C)) if pairs else self.factor * C
+            found = pair_coefficients(replace(problem, C=C, random_state=self.seed()), basis)
             self.counter.add(found.n_kernel_evals)
             if pairs or found.converged:
                 return found.model
@@ -373,11 +380,6 @@ class SizeSearch(SearchWork):
         state = LowRankState(self.mover.near(exact, basis), None) if is_same else None
         solver = LowRank(basis.shape[0], basis, tol)
         return self.heed(self.solve(solver, problem, stage, 1.0, state)).model
-
-    def _C_of_ascent(self, pairs: Any) -> float:
-        """The C of coefficients of pairs of classes, or of two classes."""
-        C, own = self.problem.C, self.settings
-        return max(C, min(own.pair_factor * C, own.most_pair_C)) if pairs else self.factor * C
 
     # -- parts of all stages ---------------------------------------------------------------------------------------
 

@@ -345,13 +345,9 @@ class SearchWork:
             expected += SWEEP_COST * SWEEPS * k * part.problem.rows.n_rows
         return expected
 
-    def _is_quick(self, task: Task, k: int, share: float) -> bool:
-        """Whether coefficients of k vectors take at most ``share`` times as long as an exact SVM, or little."""
-        return self._solving(task, self.parts[0].problem, k) <= max(quick_evals(self.problem), share * self.exact_evals)
-
-    def _is_quick_beside(self, task: Task, k: int) -> bool:
-        """Whether coefficients of a second kind take little beside an exact SVM, however quick that is."""
-        return self._solving(task, self.parts[0].problem, k) <= BESIDE_SHARE * self.exact_evals
+    def _quick_work(self, share: float) -> float:
+        """Return ``share`` times what an exact SVM takes, or what takes little anyway, in kernel evaluations."""
+        return max(quick_evals(self.problem), share * self.exact_evals)
 
     def _solving(self, task: Task, problem: Problem, k: int) -> float:
         """What solving for coefficients takes, in kernel evaluations."""
@@ -366,7 +362,7 @@ class SearchWork:
     def _is_swept_quickly(self, k: int) -> bool:
         """Whether the sweeps over the rows take at most LEARN_SHARE times as long as an exact SVM, or little."""
         work = SWEEP_COST * SWEEPS * k * self.parts[0].problem.rows.n_rows
-        return work <= max(quick_evals(self.problem), LEARN_SHARE * self.exact_evals)
+        return work <= self._quick_work(LEARN_SHARE)
 
     def _may_ascend(self, task: Task) -> bool:
         """Whether coefficients of two classes are solved for as those of a pair."""

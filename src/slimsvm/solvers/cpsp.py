@@ -14,12 +14,11 @@ history has it as ``bound_in_basis``. Against the kernel's own optimum the paper
 C₁ (δ √(2 C₁) + ε), δ the largest residual ‖g − ĝ‖.
 
 This is ``method="cutting-planes"``. The default takes Newton's method in span(B) in place of cuts, where the task has a
-smoothed loss (`_is_newton`).
+smoothed loss.
 
 Parts of both: a preimage strategy of `bases.preimage`. Of cutting planes: the exact oracle, the loop and the line
 search of `parts.cuts.cutting_plane_loop`; `parts.cuts.score_books` for projections and Cholesky factor. Of
-Newton's method: `parts.pursuit`, `parts.principal_directions` for wide rows,
-`parts.descent.closing_descent` at the end.
+Newton's method: `parts.pursuit`, with a closing descent, and `parts.principal_directions` for wide rows.
 """
 
 from __future__ import annotations
@@ -34,11 +33,18 @@ from slimsvm.bases.preimage import Residual, get_preimage
 from slimsvm.model import KernelExpansion
 from slimsvm.parts.cuts import Cut, CutsState, ExactOracle, Point, ProjectedScores
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, CuttingPlaneSolver, Plan
-from slimsvm.parts.descent.closing_descent import ClosingSettings, most_lost, n_sweeps
 from slimsvm.parts.descent.first_basis import learning_part
 from slimsvm.parts.principal_directions import search_for
-from slimsvm.parts.problem import Problem, check_flag, check_number
-from slimsvm.parts.pursuit import OverAllRows, PursuitPlan, PursuitRun, PursuitState
+from slimsvm.parts.problem import Problem, check_choice, check_flag, check_number, has_smoothed_rows
+from slimsvm.parts.pursuit import (
+    ClosingSettings,
+    OverAllRows,
+    PursuitPlan,
+    PursuitRun,
+    PursuitState,
+    most_lost,
+    n_sweeps,
+)
 from slimsvm.parts.run import Best, Fit, Status, model_over
 
 Array = np.ndarray
@@ -228,9 +234,8 @@ class CPSP(CuttingPlaneSolver):
         """Make a run by Newton's method, or one over projected cuts."""
         preimage = get_preimage(self.preimage)
         preimage.check(problem.kernel, problem.rows.is_sparse)
-        if self.method not in ("auto", "newton", "cutting-planes"):
-            raise ValueError(f"method must be 'auto', 'newton' or 'cutting-planes', found {self.method!r}")
-        newton = self._is_newton(problem)
+        check_choice("method", self.method, "auto", "newton", "cutting-planes")
+        newton = self.method == "newton" or (self.method == "auto" and has_smoothed_rows(problem))
         if self.delta is not None:
             check_number("delta", self.delta, "a finite number from 0, or None")
         for name in ("fill_basis", "record_delta"):
@@ -288,7 +293,3 @@ class CPSP(CuttingPlaneSolver):
 
         tol_relative = min(plan.tol_relative, 1.0)
         return OverAllRows(problem, run, lambda: run.newton.tau, tol_relative, rng, state_of)
-
-    def _is_newton(self, problem: Problem) -> bool:
-        has_smoothed = problem.task.is_smoothable and problem.examples.offsets is None
-        return self.method == "newton" or (self.method == "auto" and has_smoothed)

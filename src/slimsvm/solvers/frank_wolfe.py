@@ -28,10 +28,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from slimsvm.parts.cuts.example_planes import BlockSteps, PlanesRun, PlanesState
-from slimsvm.parts.problem import RANDOM_ACCESS, Need, Problem, check_count, check_flag, check_needs, no_free_intercept
+from slimsvm.parts.problem import (
+    RANDOM_ACCESS,
+    Need,
+    Problem,
+    check_choice,
+    check_count,
+    check_flag,
+    check_needs,
+    no_free_intercept,
+)
 from slimsvm.parts.solver import Solver
-
-METHODS = ("corrective", "line-search")
 
 
 @dataclass(frozen=True)
@@ -143,8 +150,7 @@ class BCFW(Solver):
             raise ValueError(f"BCFW can only be warm-started from a BCFW fit, found {type(state).__name__}")
         if self.tol_relative is not None and not self.tol_relative > 0:
             raise ValueError(f"tol_relative must be a positive number or None, found {self.tol_relative!r}")
-        if self.step not in METHODS:
-            raise ValueError(f"step must be 'corrective' or 'line-search', found {self.step!r}")
+        check_choice("step", self.step, "corrective", "line-search")
         if self.cached_passes != 0:
             check_count("cached_passes", self.cached_passes)
         check_flag("averaging", self.averaging)

@@ -28,7 +28,7 @@ start, `parts.descent.basis_descent` for the steps,
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from slimsvm.parts.descent.vector_descent import LearnedState, Learning, VectorDescent
@@ -39,7 +39,7 @@ from slimsvm.parts.span.best_coefficients import check_finish
 
 
 @dataclass(eq=False, repr=False)
-class Refine(Solver):
+class Refine(Learning, Solver):
     """Learned bases: all basis vectors and coefficients move together, then the coefficients are solved for.
 
     For the kernels "rbf", "poly", "linear" and "sigmoid", dense and sparse rows, and every task whose loss is a sum
@@ -116,20 +116,6 @@ class Refine(Solver):
     """
 
     takes_smooth = True
-
-    max_basis: int = 100
-    _: KW_ONLY
-    initial: Any = "kmeans"
-    epochs: Any = "auto"
-    batch_size: Any = "auto"
-    rate: float = 0.1
-    learn_metric: bool = False
-    metric_pull: float = 1.0
-    noise: Any = "auto"
-    averaging: float = 0.05
-    finish: bool = True
-    directions: Any = "auto"
-    tol_relative: Any = "auto"
 
     def start(self, problem: Problem, state: LearnedState | RunState | None = None) -> VectorDescent:
         """Check parameters and set the run up."""

@@ -28,7 +28,7 @@ from slimsvm.parts.cuts import CutsState, ExactOracle, UniformOracle, ViolatedOr
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneSolver, Plan
 from slimsvm.parts.cuts.example_planes import ExampleCutsRun, PlanesState
 from slimsvm.parts.cuts.score_books import resolve_weights
-from slimsvm.parts.problem import SMALL_N, Problem, check_flag
+from slimsvm.parts.problem import SMALL_N, Problem, check_choice, check_flag
 from slimsvm.parts.run import Run
 
 
@@ -110,8 +110,7 @@ class ExactCuts(CuttingPlaneSolver):
 
     def has_slack_each(self, problem: Problem, state: Any) -> bool:
         """Return whether each example has its own slack."""
-        if self.slacks not in ("auto", "one", "each"):
-            raise ValueError(f"slacks must be 'auto', 'one' or 'each', found {self.slacks!r}")
+        check_choice("slacks", self.slacks, "auto", "one", "each")
         if self.slacks == "each" and not problem.task.decomposes:
             raise ValueError(
                 f"slacks='each' needs a loss that is a sum over examples, found {type(problem.task).__name__}"

@@ -50,7 +50,7 @@ from slimsvm.parts.cuts import (
     weighted_sum,
 )
 from slimsvm.parts.cuts.score_books import CACHE_FROM_FEATURES
-from slimsvm.parts.problem import Problem, check_count, check_needs, no_free_intercept
+from slimsvm.parts.problem import Problem, check_choice, check_count, check_needs, no_free_intercept
 from slimsvm.parts.rounding import DualPoint
 from slimsvm.parts.run import Best, Fit, Run, Status, allowed_gap, model_over, reported_objective
 from slimsvm.parts.solver import Solver
@@ -454,6 +454,9 @@ class CuttingPlaneRun(Run):
         return 0.5 * norm_squared + self.problem.C1 * loss
 
 
+CHOICES = {"step": ("line-search", "full"), "constant": ("sample", "all"), "keep": ("best", "last")}
+
+
 class CuttingPlaneSolver(Solver):
     """The base class of the three solvers: checks, and the run with the oracle that each makes."""
 
@@ -477,12 +480,9 @@ class CuttingPlaneSolver(Solver):
         parameters = self.get_params(deep=False)
         if parameters.get("tol_relative") is not None and not parameters["tol_relative"] > 0:
             raise ValueError(f"tol_relative must be a positive number or None, found {self.tol_relative!r}")
-        if parameters.get("step", "full") not in ("line-search", "full"):
-            raise ValueError(f"step must be 'line-search' or 'full', found {self.step!r}")
-        if parameters.get("constant", "all") not in ("sample", "all"):
-            raise ValueError(f"constant must be 'sample' or 'all', found {parameters['constant']!r}")
-        if parameters.get("keep", "best") not in ("best", "last"):
-            raise ValueError(f"keep must be 'best' or 'last', found {parameters['keep']!r}")
+        for choice, known in CHOICES.items():
+            if choice in parameters:
+                check_choice(choice, parameters[choice], *known)
         if parameters.get("keep") == "last" and parameters["step"] == "line-search":
             raise ValueError("keep='last' goes with step='full', found step='line-search'")
         for count in ("max_idle", "sample_size", "patience", "warm_up", "max_basis", "vectors_per_cut", "max_draws"):

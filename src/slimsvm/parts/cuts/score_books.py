@@ -35,13 +35,29 @@ READ_AT_ONCE, READ_PER_MICROSECOND, PICKED_PER_MICROSECOND = 1 << 25, 4000, 1000
 CACHE_FROM_FEATURES = 64
 
 
-class FullScores:
-    """The score book of all rows: it keeps the products of every live cut.
+class ScoreBook:
+    """The base of all score books.
 
     Parameters
     ----------
     intercept : bool
-        True adds the constant feature to every product.
+        True adds the constant feature to every product. It is never projected.
+    """
+
+    def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool):
+        self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
+
+    @property
+    def full(self) -> bool:
+        """Return whether a further cut needs room made first."""
+        return False
+
+
+class FullScores(ScoreBook):
+    """The score book of all rows: it keeps the products of every live cut.
+
+    Parameters
+    ----------
     memory_limit : int
         Bytes that the products and a cached kernel matrix may take together.
     cache_kernel : bool
@@ -49,7 +65,7 @@ class FullScores:
     """
 
     def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool, memory_limit: int, cache_kernel: bool):
-        self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
+        super().__init__(kernel_rows, n_outputs, intercept)
         n = kernel_rows.n_rows
         itemsize = np.dtype(kernel_rows.dtype).itemsize
         matrix_bytes = n * n * itemsize
@@ -170,14 +186,13 @@ class FullScores:
         self.slots = np.append(self.slots, slot)
 
 
-class SampledScores:
+class SampledScores(ScoreBook):
     """The score book of sampled rows only: its memory and work per iteration do not depend on the number of rows."""
 
-    full = False
     scores = None
 
     def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool):
-        self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
+        super().__init__(kernel_rows, n_outputs, intercept)
         self.vectors: list[Any] = []
         self.points: Any = None
 
@@ -228,23 +243,16 @@ def plain_products(cut: Cut, live: list[Cut]) -> Array:
 # -- Scores while cuts are added to a linear model of explicit weights -------------------------------------------------
 
 
-class WeightScores:
+class WeightScores(ScoreBook):
     """The score book of the linear kernel: it keeps weights u = Σ_i coef_i x_i, not expansions over rows.
 
     A new cut costs one product with the rows' transpose and one with the rows, as does a new w; no kernel value is
     computed, and nothing is kept beside the cuts themselves.
-
-    Parameters
-    ----------
-    intercept : bool
-        True adds the constant feature to every product.
     """
 
-    full = False
-
     def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool):
+        super().__init__(kernel_rows, n_outputs, intercept)
         self.features = FeatureRows(kernel_rows.rows, kernel_rows.n_jobs)
-        self.n_outputs, self.intercept = n_outputs, intercept
         self.scores = np.zeros((kernel_rows.n_rows, n_outputs))
         self.cuts: list[Cut] = []
 
@@ -282,18 +290,11 @@ FindVector = Callable[[Cut, Any, Array], Any]
 IsExplained = Callable[[Cut, float], bool]
 
 
-def never(cut: Cut, projected: float) -> bool:
-    """Return False: no cut is explained by the basis."""
-    return False
-
-
-class ProjectedScores:
+class ProjectedScores(ScoreBook):
     """The score book over a growing basis: it computes scores from cuts projected onto it.
 
     Parameters
     ----------
-    intercept : bool
-        True adds the constant feature, which is never projected.
     find : callable (cut, basis, coefficients of the projection) -> raw vectors (1, d)
         Finds the next basis vector; it has shape (0, d) if nothing is left to explain.
     is_explained : callable (cut, squared length of its projection) -> bool
@@ -310,8 +311,6 @@ class ProjectedScores:
         Vectors in a row that were left out because they lay in the span of the basis up to rounding.
     """
 
-    full = False
-
     def __init__(
         self,
         kernel_rows: KernelRows,
@@ -320,9 +319,9 @@ class ProjectedScores:
         max_basis: int,
         vectors_per_cut: int,
         find: FindVector,
-        is_explained: IsExplained = never,
+        is_explained: IsExplained,
     ):
-        self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
+        super().__init__(kernel_rows, n_outputs, intercept)
         self.max_basis, self.vectors_per_cut, self.find = max_basis, vectors_per_cut, find
         self.is_explained = is_explained
         self.scores = np.zeros((kernel_rows.n_rows, n_outputs))

@@ -4,5 +4,4 @@ batch_gradient   the gradient of a batch in vectors, coefficients and feature sc
 basis_descent    sizes of steps, batches and schedule
 first_basis      where a descent starts, and on which rows
 vector_descent   sweeps over the rows, and the finish: a run
-closing_descent  the vectors of a pursuit moved together at its end
 """

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,10 +29,10 @@ from slimsvm.parts.descent.basis_descent import (
 from slimsvm.parts.descent.batch_gradient import check_kernel
 from slimsvm.parts.descent.first_basis import SampleSettings, expansion_of, learning_part, part_of
 from slimsvm.parts.principal_directions import Directions, search_for
-from slimsvm.parts.problem import Problem
+from slimsvm.parts.problem import Problem, has_smoothed_rows
 from slimsvm.parts.resuming import RunState, asked_of, generator_at
 from slimsvm.parts.run import Best, Fit, Run, Status, model_over, reported_objective
-from slimsvm.parts.span.best_coefficients import NEWTON_TOLERANCE, best_coefficients, has_smoothed_rows
+from slimsvm.parts.span.best_coefficients import NEWTON_TOLERANCE, best_coefficients
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.parts.span.whitened_span import Coefficients
 from slimsvm.rows import is_sparse
@@ -73,22 +73,23 @@ class SweepSettings:
     hopeless: float = 4.0
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Learning:
-    """How vectors are learned; the parameters are those of `Refine`."""
+    """How vectors are learned: the parameters of `Refine`, which describes them."""
 
     max_basis: int = 100
+    _: KW_ONLY
     initial: Any = "kmeans"
     epochs: Any = "auto"
     batch_size: Any = "auto"
     rate: float = 0.1
     learn_metric: bool = False
     metric_pull: float = 1.0
-    noise: float | str = "auto"
+    noise: Any = "auto"
     averaging: float = 0.05
     finish: bool = True
-    directions: int | str = "auto"
-    tol_relative: float | str = "auto"
+    directions: Any = "auto"
+    tol_relative: Any = "auto"
 
 
 @dataclass(frozen=True)

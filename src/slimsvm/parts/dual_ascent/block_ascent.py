@@ -360,7 +360,8 @@ class BoxAscent(DualAscent):
 
     def solve_block(self, rows: Array, K: Array) -> Array:
         """Solve by steps on pairs, which keep Σ v, if the intercept is free, otherwise by steps on single rows."""
-        box, v = self.dual.box(rows), self.V[rows, 0]
+        box = self.dual.box(rows)
+        v: Array = self.V[rows, 0]
         g = self.dual.target[rows] - self.F[rows, 0]
         violation = box.slopes(v, g).violation
         if violation > ROUNDING * self.problem.units[0]:

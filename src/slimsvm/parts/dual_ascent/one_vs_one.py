@@ -51,12 +51,8 @@ def problem_of_pair(problem: Problem, k: int, index: Array) -> Problem:
         block = block[:, index]
     labels = np.where(problem.examples.labels[index] == pair[0], 1, -1)
     examples = task.encode(labels, problem.examples.weights[index])
-    return replace(problem, rows=as_rows(block), examples=examples, task=task, C=C_of_pair(problem, k))
-
-
-def C_of_pair(problem: Problem, k: int) -> float:
-    """Return C of pair k."""
-    return problem.C * problem.task.pair_factor(k)
+    C = problem.C * problem.task.pair_factor(k)
+    return replace(problem, rows=as_rows(block), examples=examples, task=task, C=C)
 
 
 @dataclass(frozen=True)
@@ -130,7 +126,7 @@ class OneVsOneRun(Run):
             return problem_of_pair(problem, k, self.rows_of(pair))
         kept = self.problem.kept.part(pair, len(self.pairs))
         of_pair: Problem = kept.once("problem", lambda: problem_of_pair(problem, k, self.rows_of(pair)))
-        changes: dict[str, Any] = {"C": C_of_pair(problem, k), "to_compare": problem.to_compare}
+        changes: dict[str, Any] = {"C": problem.C * problem.task.pair_factor(k), "to_compare": problem.to_compare}
         return replace(of_pair, max_seconds=seconds, kept=kept, **changes)
 
     def fit_pair(self, k: int) -> PairFit:

@@ -313,14 +313,9 @@ LITTLE = 1e-11
 
 def fits_in_memory(problem: Problem, memory_limit: float) -> bool:
     """Return whether all pairs have few enough rows, and memory holds their kernel values twice."""
-    most = most_rows(problem)
-    return most <= SMALL_N and 2 * 8 * most**2 <= memory_limit and problem.rows.in_memory
-
-
-def most_rows(problem: Problem) -> int:
-    """Return the number of rows of the largest pair, or of all pairs if these are few."""
     n = problem.rows.n_rows
-    return n if n <= SMALL_N else largest_pair(problem)
+    most = n if n <= SMALL_N else largest_pair(problem)
+    return most <= SMALL_N and 2 * 8 * most**2 <= memory_limit and problem.rows.in_memory
 
 
 def largest_pair(problem: Problem) -> int:

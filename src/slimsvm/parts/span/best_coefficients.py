@@ -20,7 +20,7 @@ from slimsvm.model import KernelExpansion
 from slimsvm.parts.cuts import Cut, ExactOracle, Point, Solution
 from slimsvm.parts.cuts.cutting_plane_loop import CuttingPlaneRun, Plan
 from slimsvm.parts.cuts.score_books import plain_products
-from slimsvm.parts.problem import Problem, check_smoothable
+from slimsvm.parts.problem import Problem, check_smoothable, has_smoothed_rows
 from slimsvm.parts.run import model_over, warn_of_a_gap
 from slimsvm.parts.span.smoothed_newton import ConvexFinish, fit_coefficients
 from slimsvm.parts.span.whitened_span import Coefficients, Subspace, subspace
@@ -133,11 +133,6 @@ def finish_by_cuts(
 
 # The gaps to reach, and the most cuts of a finish.
 NEWTON_TOLERANCE, CUTS_TOLERANCE, MAX_CUTS = 1e-3, 1e-2, 2000
-
-
-def has_smoothed_rows(problem: Problem) -> bool:
-    """Return whether the loss is a sum over rows that can be smoothed, as Newton's method needs."""
-    return problem.task.is_smoothable and problem.examples.offsets is None
 
 
 def check_finish(problem: Problem) -> None:

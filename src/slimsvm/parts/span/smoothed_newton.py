@@ -34,7 +34,7 @@ from slimsvm.kernels import KernelRows
 from slimsvm.parts.cuts.line_search import Bracket
 from slimsvm.parts.problem import Problem, check_smoothable
 from slimsvm.parts.run import Best
-from slimsvm.parts.span.newton_direction import CHEAP, EXACT, Accuracy, Draw, direction, draw_ahead, draw_rows
+from slimsvm.parts.span.newton_direction import CHEAP, EXACT, Draw, direction, draw_ahead, draw_rows
 from slimsvm.parts.span.row_passes import Parts, RowPasses, Slope, SmoothedRows
 from slimsvm.parts.span.whitened_span import Coefficients, Subspace, subspace
 from slimsvm.tasks import Examples
@@ -151,8 +151,9 @@ class ConvexFinish:
         self.values: Values
         self.problem, self.whole, self.rng = replace(problem, C=self.values_of_C.pop(0)), space, rng
         self.tol, self.tol_relative = tol * problem.C1, tol_relative
-        self.thorough = tol_relative < own.thorough
-        self.stage_share, self.slope_share = own.stage_shares[self.thorough], own.slope_shares[self.thorough]
+        is_thorough = tol_relative < own.thorough
+        self.accuracy = EXACT if is_thorough else CHEAP
+        self.stage_share, self.slope_share = own.stage_shares[is_thorough], own.slope_shares[is_thorough]
         self.free = problem.intercept == "free"
         self.penalty = np.ones((space.rank + 1, 1))
         self.penalty[-1] = 0.0 if self.free else 1.0
@@ -314,13 +315,9 @@ class ConvexFinish:
         self.idle = 0 if fell > least else self.idle
         self.converged = self.converged or self.n_steps >= own.most_steps
 
-    @property
-    def _accuracy(self) -> Accuracy:
-        return EXACT if self.thorough else CHEAP
-
     def _direction(self) -> Array:
         """Return Newton's direction; its rows are those that the last pass copied, if it did."""
-        now, how = self.values, (self._accuracy, self.effort)
+        now, how = self.values, (self.accuracy, self.effort)
         if now.draw is None:
             draw = draw_rows(self.passes, now.smoothed, now.largest, self.rng, *how)
         else:
@@ -375,7 +372,7 @@ class ConvexFinish:
         if self.space.takes_on_the_way:
             smoothed = smoothed or self.passes.smooth(self.point.scores, self.tau)
             smoothed = replace(smoothed, scores=self.point.scores)
-            draw = draw_ahead(self.passes, smoothed, self.rng, self._accuracy, self.effort)
+            draw = draw_ahead(self.passes, smoothed, self.rng, self.accuracy, self.effort)
         near = None if draw is None else draw.near
         smoothed, slope = self.passes.slope(self.point.scores, self.tau, self.free, smoothed, near)
         draw = None if draw is None else draw._replace(raw=slope.taken)
