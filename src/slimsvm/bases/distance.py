@@ -236,8 +236,7 @@ class Distance:
             H.flat[:: len(H) + 1] = diagonal + self._jitters[0]
             factor = cholesky(H.T, upper=True)  # rows are read as columns, which are equal here
             if factor is not None:
-                found: Array = dpotrs(factor, T)[0]
-                return found
+                return dpotrs(factor, T)[0]
             self._jitters = self._jitters[1:]
         raise ValueError(
             "the kernel matrix of the vectors is not positive semidefinite: is the kernel an inner product?"
@@ -354,8 +353,7 @@ def _curvature(beta: Array, total: float) -> Array:
     """
     squares = np.sum(beta * beta, axis=1, keepdims=True)
     mean = max(float(squares.mean()), 1e-300)
-    found: Array = np.maximum(squares / mean, FLOOR) ** POWER * min(2.0 * mean / total, 2.0 / len(beta))
-    return found
+    return np.maximum(squares / mean, FLOOR) ** POWER * min(2.0 * mean / total, 2.0 / len(beta))
 
 
 # -- L-BFGS: the least of a function of k points, where the curvature at each point is roughly known -------------------

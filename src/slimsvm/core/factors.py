@@ -70,8 +70,7 @@ def solve_positive(A: Array, right: Array) -> Array:
 def solve_factored(factor: Array, right: Array) -> Array:
     """Return (L Lᵀ)⁻¹ right (k, m) for the lower factor L (k, k)."""
     if right.size * len(factor) <= MOST_SOLVED:
-        found: Array = lapack.dpotrs(factor, right, lower=1)[0]
-        return found
+        return lapack.dpotrs(factor, right, lower=1)[0]
     found = np.empty(right.shape, order="F")
     for part in in_calls(right.shape[1], 2 * len(factor) ** 2 / DENSE):
         check_time()
@@ -184,8 +183,7 @@ def lower_inverse(L: Array) -> Array:
     """Return the inverse of a lower triangular matrix, whose upper triangle is not read."""
     k = len(L)
     if k <= WHOLE:
-        found: Array = solve_triangular(L, np.eye(k), lower=True) if k else np.eye(k)
-        return found
+        return solve_triangular(L, np.eye(k), lower=True) if k else np.eye(k)
     inverse = np.zeros((k, k))
     for lo in range(0, k, PANEL):
         hi = min(k, lo + PANEL)

@@ -139,8 +139,7 @@ class RoundingErrors:
         a = np.abs(V).reshape(len(V), -1).sum(axis=1)
         gamma = float(np.finfo(np.float64).eps) * (FEATURES_OF + len(V) / FEATURES_OF + OTHERS)
         error = gamma * float(a @ self.size)
-        found: float = self.gamma * norm_squared + 2.0 * np.sqrt(max(norm_squared, 0.0)) * error + error**2
-        return found
+        return float(self.gamma * norm_squared + 2.0 * np.sqrt(max(norm_squared, 0.0)) * error + error**2)
 
 
 def _sums(X: Any) -> Array:

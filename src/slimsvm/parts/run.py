@@ -241,8 +241,7 @@ def float64_objective(problem: Any, model: KernelExpansion, scores: Array | None
     total = problem.C * float(problem.examples.weights @ loss)
     if problem.task.intercept_nu:
         total += problem.task.intercept_nu * problem.C1 * float(model.intercept[0])
-    found: float = 0.5 * norm_squared + total
-    return found
+    return float(0.5 * norm_squared + total)
 
 
 Told = TypeVar("Told")

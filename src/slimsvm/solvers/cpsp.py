@@ -91,8 +91,7 @@ class CPSPRun(CuttingPlaneRun):
         if self.measured is None or self.measured[0] is not cut:  # a value for each pair of its rows
             whole = Residual(self.kernel_rows, cut.rows, cut.coef, None, np.zeros((0, self.task.n_outputs)))
             self.measured = cut, whole.squared_norm(0.0)
-        found: bool = self.measured[1] - projected <= delta**2
-        return found
+        return bool(self.measured[1] - projected <= delta**2)
 
     def step(self) -> dict[str, Any]:
         """Do one iteration; the record adds the basis, the bound within it, and what the last cut's vectors gained."""

@@ -157,8 +157,7 @@ class ExactRun(Run):
 
     def distance(self, record: dict[str, Any]) -> float:
         """Return the gap after an iteration, in units of the tolerance."""
-        found: float = max(self.goal, record["violation"]) / self.tol.now
-        return found
+        return float(max(self.goal, record["violation"]) / self.tol.now)
 
     def begin(self, v: Array, g: Array | None = None) -> None:
         """Start from a dual point other than 0."""

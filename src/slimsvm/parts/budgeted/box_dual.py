@@ -299,8 +299,7 @@ class PlainAscentRun(Run):
             most *= 1 if self.beta.shape[1] == 1 else 2  # for all classes together
             share = max(RANK_TOLERANCE[self.kernel_rows.dtype], RoundingErrors(self.kernel_rows).share_of_diagonal)
             sure = max(sure, self.found.bound_in_basis - 0.5 * share * most**2)
-        found: float = sure
-        return found
+        return float(sure)
 
     def allowed(self, objective: float) -> float:
         """Return the widest gap with which the fit has converged."""

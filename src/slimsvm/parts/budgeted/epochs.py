@@ -98,8 +98,7 @@ class BudgetedRun(Run):
     @property
     def share_done(self) -> float:
         """Return the share of the planned work that is done."""
-        found: float = self.epoch / self.n_epochs
-        return found
+        return float(self.epoch / self.n_epochs)
 
     def _go_on(self, state: BudgetState) -> None:
         """Start from an earlier model and its dual variables, scaled into the box if C is smaller now."""

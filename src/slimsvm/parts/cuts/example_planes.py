@@ -108,8 +108,7 @@ class PlanesRun(Run):
         run_tiles(answer, len(parts), self.kernel_rows.n_jobs)
         for index, (examples, augmented, _) in zip(parts, found):
             self.planes.add(index, examples, augmented)
-        value: float = sum(loss for _, _, loss in found)
-        return value
+        return float(sum(loss for _, _, loss in found))
 
     def answer(self, index: Array) -> tuple[Examples, Augmented, float]:
         """Return the loss-augmented argmax of some examples, with their weighted losses."""

@@ -158,8 +158,7 @@ def spread_of(block: Any, kernel_rows: KernelRows, directions: Directions | None
 def noise_of(problem: Problem, kernel_rows: KernelRows, solver: Any) -> float:
     """Standard deviation of the noise, in that of each feature."""
     if not isinstance(solver.noise, str):
-        found: float = solver.noise
-        return found
+        return float(solver.noise)
     task, own = problem.task, problem.settings_of(StepSettings)
     is_classes = task.is_compiled and task.has_class_scores and problem.examples.offsets is None
     is_wide = kernel_rows.n_features >= own.noise_features and not kernel_rows.rows.is_sparse

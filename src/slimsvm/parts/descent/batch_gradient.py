@@ -338,5 +338,4 @@ def _room_for_sums(n_groups: int, d: int, k: int, m: int, dtype: np.dtype) -> in
     """Numbers that the sums of all groups and of the norm take, every row padded to whole vectors."""
     lanes = core.library().slimsvm_vector_bytes() // dtype.itemsize
     width, rest = -(-k // lanes) * lanes, -(-(d + m) // lanes) * lanes
-    found: int = (n_groups + 1) * ((d + m + 1) * width + rest) + 64 // dtype.itemsize
-    return found
+    return int((n_groups + 1) * ((d + m + 1) * width + rest) + 64 // dtype.itemsize)

@@ -83,8 +83,7 @@ def numbers_per_value(kernel_rows: KernelRows) -> float:
     """Return how many float32 numbers a kernel value of dense rows reads; infinite if no folded copy is in memory."""
     if kernel_rows.rows.is_sparse or not kernel_rows.is_kept:
         return np.inf
-    found: float = kernel_rows.n_features * kernel_rows.dtype.itemsize / 4
-    return found
+    return float(kernel_rows.n_features * kernel_rows.dtype.itemsize / 4)
 
 
 # -- Values that are kept ---------------------------------------------------------------------------------------------

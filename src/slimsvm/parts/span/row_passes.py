@@ -132,8 +132,7 @@ class RowPasses:
         if smoothed.largest is not None:
             return smoothed.largest
         work = partial(_largest, self.task, smoothed.tau)
-        found: float = max(self.space.each(work, smoothed.scores, self.examples, smoothed.kept))
-        return found
+        return float(max(self.space.each(work, smoothed.scores, self.examples, smoothed.kept)))
 
     def near_margin(self, smoothed: SmoothedRows, least: float, limit: float, rng: np.random.Generator) -> Near:
         """Return the rows whose curvature is above ``least``, or a sample if they are more than ``limit``."""
@@ -165,8 +164,7 @@ class RowPasses:
         """Return the task's error of the predictions that the scores give."""
         found = self.space.each(partial(_error, self.task), scores, self.examples)
         if len(found) == 1:
-            value: float = found[0][0]
-            return value
+            return float(found[0][0])
         errors, weights = np.array(found).T
         return float(errors @ weights / weights.sum())
 
@@ -226,8 +224,7 @@ def _product(a: Array, b: Array) -> float:
 
 
 def _total(task: Task, tau: float, n_threads: int, shift: float, scores: Array, examples: Examples) -> float:
-    found: float = task.smooth(scores + shift, tau, examples, n_threads).residual.sum()
-    return found
+    return float(task.smooth(scores + shift, tau, examples, n_threads).residual.sum())
 
 
 def _slope(
