@@ -224,7 +224,7 @@ class BudgetedModel:
 
     @property
     def kernel_codes(self) -> tuple[int, int, int]:
-        """Form of the products, map and its degree, for compiled code."""
+        """Return the form of the products, the map and its degree, for compiled code."""
         if self.folding is None:
             return GIVEN, 0, 1
         sparse, manhattan = self.kernel_rows.rows.is_sparse, self.folding.manhattan

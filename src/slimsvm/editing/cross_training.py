@@ -241,7 +241,7 @@ class CrossTrainer(Solver):
         return rows[np.argsort(confidence[rows], kind="stable")[:lacking]]
 
     def _last(self, problem: Problem, edited: Edited, rng: np.random.Generator, clock: Clock, callbacks: tuple) -> Fit:
-        """Step 6: an SVM of few vectors, or that of all kept rows."""
+        """Do step 6: train an SVM of few vectors, or that of all kept rows."""
         seed, spent = int(rng.integers(2**30)), edited.first.kernel_evals
         fit = None
         if self.max_basis is not None:

@@ -179,18 +179,18 @@ class Problem:
 
     @property
     def units(self) -> tuple[float, float]:
-        """What scores, and the slopes of losses, are measured in, see `Task.units`."""
+        """Return what scores, and the slopes of losses, are measured in, see `Task.units`."""
         return self.task.units(self.examples)
 
     @property
     def loss_unit(self) -> float:
-        """What losses are measured in."""
+        """Return what losses are measured in."""
         score, slope = self.units
         return score * slope
 
     @property
     def unit_of_C(self) -> float:
-        """What C is measured in: C times a slope is a dual variable, which has the units of scores."""
+        """Return what C is measured in: C times a slope is a dual variable, which has the units of scores."""
         score, slope = self.units
         return score / slope
 

@@ -168,7 +168,7 @@ class Compact(Solver):
 
     @property
     def follows_libsvm(self) -> bool:  # type: ignore[override]
-        """As of the exact estimator that few vectors are measured by."""
+        """Whether it does: as the exact estimator that few vectors are measured by."""
         return not self.learn_metric
 
     def solve(self, problem: Problem, state: CompactState | None = None, callbacks: Iterable[Callback] = ()) -> Fit:
@@ -205,7 +205,7 @@ class _Search(SizeSearch):
     """The result of a search: the chosen size and why it stopped."""
 
     def run(self) -> Fit:
-        """The model of the fewest vectors that will do, or the exact one."""
+        """Return the model of the fewest vectors that will do, or the exact one."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -225,7 +225,7 @@ class _Search(SizeSearch):
         return self._end(self._exact_of_all(self.problem.task))
 
     def of_size(self, k: int) -> Fit:
-        """Moved vectors near to the exact SVM of all rows, or that SVM if it has no more."""
+        """Return moved vectors near to the exact SVM of all rows, or that SVM if it has no more."""
         task = measured_by(self.problem.task)
         problem = with_task(self.problem, task)
         exact = self.solve(exact_solver(task), problem, "exact SVM", self.settings.search_share)
@@ -254,7 +254,7 @@ class _Search(SizeSearch):
             return self._unmoved(exact, problem, k, Status.INTERRUPTED)
 
     def _learned(self, exact: Fit, problem: Problem, k: int, moved: KernelExpansion | None) -> Fit:
-        """Vectors learned from all rows: from moved ones on, where there are any and they end near to the exact SVM."""
+        """Learn vectors from all rows: from moved ones on, where there are any and they end near to the exact SVM."""
         fit, stage = None, "learned vectors"
         if moved is not None and moved.n_basis:
             kind = ModelKind(self.problem.task, LEARNED)
@@ -265,7 +265,7 @@ class _Search(SizeSearch):
         return self._end(fit, CompactState(self.size))
 
     def _unmoved(self, exact: Fit, problem: Problem, k: int, status: Status) -> Fit:
-        """Some vectors of the exact SVM, where nothing is left of the time to move them."""
+        """Return some vectors of the exact SVM, where nothing is left of the time to move them."""
         if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
             message = f"the fit ended early ({status}): {k} vectors of the exact SVM are returned as they are"
             warnings.warn(message, ConvergenceWarning, stacklevel=5)
@@ -277,7 +277,7 @@ class _Search(SizeSearch):
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def _small(self, trial: Trial, model: KernelExpansion, kind: ModelKind) -> Fit:
-        """The chosen number of vectors for all rows."""
+        """Return the chosen number of vectors for all rows."""
         if kind.way == LEARNED:
             return self._learned_from_all(model, kind)
         problem, basis = with_task(self.problem, kind.task), model.basis
@@ -300,7 +300,7 @@ class _Search(SizeSearch):
         return self._of_vectors(small, problem, replace(exact, status=Status.CONVERGED, lower_bound=bound))
 
     def _of_vectors(self, small: KernelExpansion, problem: Problem, exact: Fit) -> Fit:
-        """The fit of a small model, with the status of an exact SVM and its bound, where that is of its problem."""
+        """Return a small model's fit, with the status of an exact SVM and its bound, where that is of its problem."""
         fit = Fit(small, exact.status, 0.0, None, [], {})
         rows = replace(problem, precision="float64").bind()  # coefficients of moved vectors are large, and cancel
         fit.objective = objective_of_model(problem, exact.status, rows, small)
@@ -309,7 +309,7 @@ class _Search(SizeSearch):
         return self._end(fit, CompactState(self.size))
 
     def _learned_from_all(self, model: KernelExpansion, kind: ModelKind) -> Fit:
-        """Vectors learned from all rows; in a metric of their own, those of the part with coefficients for all."""
+        """Learn vectors from all rows; in a metric of their own, take those of the part with coefficients for all."""
         problem = replace(with_task(self.problem, kind.task), kernel=model.kernel)
         if self.solver.learn_metric:
             seed = LowRankState(model, None)
@@ -323,7 +323,7 @@ class _Search(SizeSearch):
         return self._end(fit, CompactState(self.size))
 
     def _exact_of_all(self, task: Task) -> Fit:
-        """All rows solved exactly, by cuts that are sampled where there are very many rows."""
+        """Solve for all rows exactly, by cuts that are sampled where there are very many rows."""
         problem, solver, state = with_task(self.problem, task), exact_solver(task), None
         part = self.parts[0]
         if isinstance(solver, ExactCuts) and problem.rows.n_rows > MAX_EXACT_ROWS:
@@ -335,7 +335,7 @@ class _Search(SizeSearch):
         return self.solve(solver, problem, "exact SVM", 1.0, state)
 
     def _cut_short(self, status: Status) -> Fit:
-        """The best of few vectors so far, or the exact SVM of a part: what there is when a search is cut short."""
+        """Return the best of few vectors so far, or the exact SVM of a part, when a search is cut short."""
         if not self.parts:
             return self._end(nothing(self.problem, "Compact", self.begun))
         part = self.parts[0]
@@ -367,7 +367,7 @@ class _Search(SizeSearch):
         return self._end(fit)
 
     def _losses_beside(self, part: Part, problem: Problem) -> float:
-        """What the rows that a part does not have add to its SVM's objective."""
+        """Return what the rows that a part does not have add to its SVM's objective."""
         others = np.setdiff1d(np.arange(problem.rows.n_rows), part.index)
         block, examples = problem.rows.take(others, problem.rows.exact_dtype), problem.examples.take(others)
         scores, plain = part.exact.model.scores(block, problem.n_jobs), np.zeros(0)
@@ -376,7 +376,7 @@ class _Search(SizeSearch):
         return problem.C * float(examples.weights @ losses(augmented, scores, plain, examples))
 
     def _end(self, fit: Fit, state: CompactState | None = None) -> Fit:
-        """The fit that counts, with all that was done for it."""
+        """Return the fit that counts, with all that was done for it."""
         if self.history:
             self.history[-1]["search"] = self.search
         if self.problem.verbose and self.search:

@@ -46,22 +46,22 @@ class ModelKind:
 
 
 def measured_by(task: Task) -> Task:
-    """The task of the exact SVM that few vectors are measured by: pairs of classes, where these are quicker."""
+    """Return the task of the exact SVM that few vectors are measured by: pairs of classes, where these are quicker."""
     return task.in_pairs() or task
 
 
 def in_one(task: Task) -> Task | None:
-    """The task as one problem: a score for each class in place of pairs, None where pairs were asked for."""
+    """Return the task as one problem: a score for each class in place of pairs, None where pairs were asked for."""
     return task.in_scores() if task.class_pairs() else task
 
 
 def exact_solver(task: Task) -> Exact | ExactCuts:
-    """The faster of the exact solvers: decomposition where the loss has its dual, or exact cuts."""
+    """Return the faster of the exact solvers: decomposition where the loss has its dual, or exact cuts."""
     return Exact() if task.has_dual or task.has_columns or task.class_pairs() else ExactCuts()
 
 
 def with_task(problem: Problem, task: Task) -> Problem:
-    """The problem with another task of the same labels; scores of several classes have no free intercept."""
+    """Return the problem with another task of the same labels; scores of several classes have no free intercept."""
     if task == problem.task:
         return problem
     examples = task.encode(problem.examples.labels, problem.examples.weights)
@@ -106,7 +106,7 @@ class MoveSettings:
 
 
 def quick_evals(problem: Problem) -> float:
-    """Kernel evaluations that take so little that nothing is spared: the fewer, the more features rows have."""
+    """Return as many kernel evaluations as take too little to be spared: the fewer, the more features rows have."""
     own = problem.settings_of(MoveSettings)
     return own.quick_work / (own.value_cost + problem.rows.n_stored / problem.rows.n_rows)
 
@@ -141,7 +141,7 @@ class Mover:
 
     @made_once
     def along(self) -> tuple[Directions, Array] | None:
-        """Directions that vectors are moved along, where rows have many features, and the centre of the rows."""
+        """Return directions that vectors are moved along, where rows have many features, and the centre of the rows."""
         search = search_for("auto", 0, self.problem)
         if search is None:
             return None
@@ -151,14 +151,14 @@ class Mover:
 
     @property
     def share(self) -> float:
-        """Time of kernel values along directions, as a share of that of others."""
+        """Return the time of kernel values along directions, as a share of that of others."""
         if self.along is None:
             return 1.0
         cost = self.settings.value_cost
         return (cost + self.along[0].V.shape[1]) / (cost + self.problem.rows.n_features)
 
     def distance(self, exact: Fit) -> Distance:
-        """How far models are from an exact one, or from some random sums of its functions."""
+        """Return the distance of models from an exact one, or from some random sums of its functions."""
         model, parts, norm = exact.model, None, exact.norm_squared
         pairs, most = measured_by(self.problem.task).class_pairs(), self.settings.most_outputs
         if len(pairs) > most and pairs[-1][1] <= most:
@@ -175,17 +175,17 @@ class Mover:
         return DistanceAlong(model, None, self.problem.n_jobs, self.counter, **how)
 
     def missed(self, exact: Fit, basis: Any) -> float:
-        """The share of ‖w‖² that the nearest model over given vectors does not have."""
+        """Return the share of ‖w‖² that the nearest model over given vectors does not have."""
         distance = self._distance(exact.model, np.float64, norm_squared=exact.norm_squared)
         left = distance.parts(basis, distance.coefficients(basis))[1]
         return left**2 / distance.norm_squared if distance.norm_squared > 0 else 0.0
 
     def near(self, exact: KernelExpansion, basis: Any) -> KernelExpansion:
-        """The model over given vectors that is nearest to an exact one."""
+        """Return the model over given vectors that is nearest to an exact one."""
         return replace(exact, basis=basis, coef=self._distance(exact, np.float64).coefficients(basis))
 
     def moved(self, distance: Distance, basis: Any, k: int, room: float) -> Any:
-        """Vectors near to an exact SVM, k of them: those there are and more of its own, moved.
+        """Return k vectors near to an exact SVM: those there are and more of its own, moved.
 
         Parameters
         ----------
@@ -215,19 +215,19 @@ class Mover:
         return basis if along is None else along.lifted(basis)
 
     def most_of_a_kind(self, V: Any, have: int, k: int) -> int:
-        """The most vectors up to k, at least ``have``, that are found in the same way as ``have``."""
+        """Return the most vectors up to k, at least ``have``, that are found in the same way as ``have``."""
         most = self.settings.most_preimages
         return most if is_text(V) and self.problem.kernel.is_gaussian and have <= most < k else k
 
     def expected(self, V: Any, have: int, k: int, room: float) -> float:
-        """What it takes to move k vectors towards an SVM of vectors V, where ``have`` of them were moved before."""
+        """Return what it takes to move k vectors towards an SVM of vectors V, if ``have`` were moved before."""
         if is_text(V) or not self.problem.kernel.has_gradient:
             return 0.0
         steps, work = self._steps(V, have, k, room)
         return steps * work + self.share * self.settings.evals_per_step * (steps + 1) * k * (V.shape[0] + k)
 
     def _steps(self, V: Any, have: int, k: int, room: float) -> tuple[int, float]:
-        """How many steps there is room for, and what each takes."""
+        """Return how many steps there is room for, and what each takes."""
         own, rows = self.settings, self.problem.rows
         n_features = rows.n_stored / rows.n_rows
         n_moved = n_features if self.along is None else self.along[0].V.shape[1]
@@ -254,7 +254,7 @@ class Mover:
 
 
 def by_class(model: KernelExpansion, pairs: Array) -> tuple[KernelExpansion, tuple[Part, ...]]:
-    """A model of pairs of classes with its vectors sorted by class, and the pairs that those of each class are in.
+    """Return a model of pairs with its vectors sorted by class, and the pairs that those of each class are in.
 
     Coefficients in a pair are positive in its first class.
     """

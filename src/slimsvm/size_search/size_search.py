@@ -104,7 +104,7 @@ class SizeSearchSettings:
 
 
 def _in_few_digits(problem: Problem) -> Problem:
-    """The problem without the many digits that few rows mean otherwise, which nothing here needs."""
+    """Return the problem without the many digits that few rows mean otherwise, which nothing here needs."""
     return replace(problem, precision="float64") if problem.is_small else problem
 
 
@@ -152,7 +152,7 @@ class SizeSearch(SearchWork):
     # -- the exact SVMs of parts -----------------------------------------------------------------------------------
 
     def _part(self, number: int) -> Part:
-        """Rows that are not held out, solved for when they are first asked for, and the errors on those that are."""
+        """Return a part: rows that are solved for when first asked for, and the errors on those that are held out."""
         if number < len(self.parts):
             return self.parts[number]
         (training, held), n_parts = self.splits[number], len(self.splits)
@@ -172,7 +172,7 @@ class SizeSearch(SearchWork):
         return found
 
     def _some(self, index: Array) -> Problem:
-        """The exact SVM's problem of some of the rows, with the same C of one row."""
+        """Return the exact SVM's problem of some of the rows, with the same C of one row."""
         problem = self.problem
         rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
         part = replace(problem, rows=rows, examples=problem.examples.take(index))
@@ -180,7 +180,7 @@ class SizeSearch(SearchWork):
         return replace(part, to_compare=bool(part.task.class_pairs()))  # a bound of pairs is not needed
 
     def _errors(self, task: Task, model: KernelExpansion, part: Part) -> Array:
-        """Errors of a model on the rows held out."""
+        """Return errors of a model on the rows held out."""
         scores = model.scores(part.held, self.problem.n_jobs)
         self.counter.add(len(scores) * model.n_basis)
         return row_errors(task, scores, part.labels)
@@ -214,7 +214,7 @@ class SizeSearch(SearchWork):
             k = self._within_room(next_size(k, large if k < large else last, self.tried, before, self.of_sizes))
 
     def _within_room(self, k: int | None) -> int | None:
-        """The greatest number of vectors up to k that may be tried, None if that is hardly more than there were.
+        """Return the greatest number of vectors up to k that may be tried, None if that is hardly more than there were.
 
         Fewer vectors whose coefficients are still solved for come before more that are only near to the exact SVM.
         """
@@ -255,7 +255,7 @@ class SizeSearch(SearchWork):
             raise OutOfTimeError
 
     def _trial(self, kind: ModelKind, k: int, first: Array | None) -> tuple[Trial, Array]:
-        """The errors of k vectors on the rows held out, of one part after another until it is decided.
+        """Return the errors of k vectors on the rows held out, of one part after another until it is decided.
 
         ``first`` has those of the kind that was tried first with as many vectors.
         """
@@ -278,7 +278,7 @@ class SizeSearch(SearchWork):
         return trial, errors
 
     def _judged(self, kind: ModelKind, k: int, errors: Array, first: Array | None, seen: list[Part]) -> Trial:
-        """The statistics of errors on the rows that some parts hold out."""
+        """Return the statistics of errors on the rows that some parts hold out."""
         exact, weights = (np.concatenate([getattr(part, name) for part in seen]) for name in ("errors", "weights"))
         extra, deviation = paired(errors - exact, weights)
         error = float(np.average(exact, weights=weights))
@@ -289,7 +289,7 @@ class SizeSearch(SearchWork):
         return Trial(k, vectors, name, error + extra, extra, deviation, allowed, is_sure)
 
     def _kinds(self, k: int) -> list[ModelKind]:
-        """The kinds of coefficients that k moved vectors are tried with."""
+        """Return the kinds of coefficients that k moved vectors are tried with."""
         task, part, one = self.problem.task, self.parts[0].problem, in_one(self.problem.task)
         if self.solver.learn_metric:
             return [ModelKind(task, LEARNED)]
@@ -326,7 +326,7 @@ class SizeSearch(SearchWork):
         return self._is_swept_quickly(k) and self._has_room(ModelKind(task, LEARNED), k)
 
     def _model(self, kind: ModelKind, part: Part, k: int) -> KernelExpansion:
-        """Vectors and coefficients of a part."""
+        """Return vectors and coefficients of a part."""
         stage = f"{k} vectors"
         if self.solver.learn_metric:
             return self.heed(self.refined(kind, part.problem, stage, k, None)).model
@@ -348,7 +348,7 @@ class SizeSearch(SearchWork):
         return part.model
 
     def refined(self, kind: ModelKind, problem: Problem, stage: str, k: int, start: KernelExpansion | None) -> Fit:
-        """Vectors and coefficients learned from the rows, from moved ones or, with a metric of their own, from none."""
+        """Learn vectors and coefficients from the rows, from moved ones or, with a metric of their own, from none."""
         problem = _in_few_digits(with_task(problem, kind.task))
         solver = Refine(k, rate=self.settings.rate, epochs=SWEEPS, initial=start)
         if start is None:
@@ -360,7 +360,7 @@ class SizeSearch(SearchWork):
     def solved(
         self, kind: ModelKind, problem: Problem, basis: Any, stage: str, exact: KernelExpansion
     ) -> KernelExpansion:
-        """The coefficients of the convex problem over given vectors, at a higher C.
+        """Return the coefficients of the convex problem over given vectors, at a higher C.
 
         Newton's method begins at the model nearest to the exact SVM, where that is of the same task.
         """
@@ -384,7 +384,7 @@ class SizeSearch(SearchWork):
     # -- parts of all stages ---------------------------------------------------------------------------------------
 
     def solve(self, solver: Solver, problem: Problem, stage: str, share: float, state: Any = None) -> Fit:
-        """One solver's fit, in a share of the time that is left; its records join the history."""
+        """Return a solver's fit, in a share of the time that is left; its records join the history."""
         seed, begun, before = self.seed(), time.perf_counter() - self.begun, self.counter.n
         seconds = share * (self.limit.end - time.perf_counter())
         problem = replace(problem, max_seconds=max(1e-3, seconds) if np.isfinite(seconds) else None)
@@ -403,18 +403,18 @@ class SizeSearch(SearchWork):
         return fit
 
     def seed(self) -> int:
-        """A seed for one solver."""
+        """Return a seed for one solver."""
         return int(self.rng.integers(2**31 - 1))
 
     @staticmethod
     def heed(fit: Fit) -> Fit:
-        """The fit, if it came to its end."""
+        """Return the fit, if it came to its end."""
         if fit.status is not Status.CONVERGED:
             raise CutShortError(fit.status)
         return fit
 
     def note(self, stage: str, k: int, error: float | None) -> None:
-        """A record of vectors that were moved."""
+        """Add a record of vectors that were moved."""
         record: dict[str, Any] = dict.fromkeys(("objective", "lower_bound", "gap"))
         record |= {"stage": stage, "n_basis": k, "kernel_evals": self.counter.n}
         record["seconds"] = time.perf_counter() - self.begun

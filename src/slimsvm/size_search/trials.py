@@ -80,12 +80,12 @@ class Trial:
 
     @property
     def upper(self) -> float:
-        """The upper end of the extra error."""
+        """Return the upper end of the extra error."""
         return self.extra_error + self.standard_error
 
     @property
     def kind(self) -> tuple[str, str | None]:
-        """What sizes are compared within."""
+        """Return what sizes are compared within."""
         return self.vectors, self.multi_class
 
     @property
@@ -116,22 +116,22 @@ class Trial:
 
     @property
     def missed_by(self) -> float:
-        """By how much the upper end is more than is allowed; 0 where it is not."""
+        """Return by how much the upper end is more than is allowed; 0 if it is not."""
         return max(0.0, self.upper - self.allowed)
 
     def as_dict(self) -> dict[str, Any]:
-        """For ``validation_``."""
+        """Return the record that ``validation_`` has."""
         found = {name: value for name, value in vars(self).items() if name != "is_sure"}
         return found | {"missed_by": self.missed_by}
 
     @property
     def name(self) -> str:
-        """How many vectors of which kind."""
+        """Say how many vectors of which kind."""
         return f"{self.n_basis} {self.vectors}{'' if self.multi_class is None else f' ({self.multi_class})'}"
 
 
 def parts(labels: Array, has_targets: bool, rng: np.random.Generator) -> list[tuple[Array, Array]]:
-    """Pairs of training rows and rows held out, of every class (or range of targets) the same share.
+    """Return pairs of training rows and rows held out, of every class (or range of targets) the same share.
 
     Of a class of one row that row is never held out.
     """
@@ -152,7 +152,7 @@ def parts(labels: Array, has_targets: bool, rng: np.random.Generator) -> list[tu
 
 
 def first_size(last: int, n_classes: int, settings: SizeSettings = USUAL) -> int:
-    """The number of vectors to begin with, where ``last`` are the most."""
+    """Return the number of vectors to begin with, where ``last`` are the most."""
     first = settings.first if n_classes <= 2 else max(settings.first, settings.first_of_class * n_classes)
     return first if last > 1.4 * first else last
 
@@ -160,7 +160,7 @@ def first_size(last: int, n_classes: int, settings: SizeSettings = USUAL) -> int
 def next_size(
     k: int, last: int, tried: list[Trial], before: list[Trial] | None = None, settings: SizeSettings = USUAL
 ) -> int | None:
-    """The number of vectors after k, by how far the best of its trials is from what is allowed; None after ``last``.
+    """Return how many vectors come after k, by how far the best trial is from what is allowed; None after ``last``.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def next_size(
 
 
 def rate_seen(before: Trial, now: Trial) -> float:
-    """The power of the number of vectors with which the upper end fell, 0 where it did not."""
+    """Return the power of the number of vectors with which the upper end fell, 0 where it did not."""
     if before.upper > now.upper > 0:
         return float(np.log(before.upper / now.upper) / np.log(now.n_basis / before.n_basis))
     return 0.0
@@ -195,7 +195,7 @@ def is_hopeless(before: Trial, now: Trial, size: int, settings: SizeSettings = U
 
 
 def row_errors(task: Task, scores: Array, labels: Array) -> Array:
-    """The error of each row: 1 where its class is wrong, or how far the prediction is from the target."""
+    """Return the error of each row: 1 where its class is wrong, or how far the prediction is from the target."""
     predicted = task.decode(scores, np.zeros(0), None)
     if task.has_targets:
         return np.abs(np.asarray(predicted, dtype=np.float64) - labels)
@@ -203,7 +203,7 @@ def row_errors(task: Task, scores: Array, labels: Array) -> Array:
 
 
 def paired(difference: Array, weights: Array) -> tuple[float, float]:
-    """Weighted mean of differences of single rows, and its standard error."""
+    """Return the weighted mean of differences of single rows, and its standard error."""
     mean = float(np.average(difference, weights=weights))
     spread = np.sqrt(np.sum(np.square(weights * (difference - mean))))
     return mean, float(spread / weights.sum())
@@ -220,7 +220,7 @@ def err_surely_less(errors: Array, others: Array, weights: Array) -> bool:
 
 
 def allowed_error(error: float, max_extra_error: float, problem: Problem) -> float:
-    """How much more than the exact SVM's error will do."""
+    """Return how much more than the exact SVM's error will do."""
     labels, weights = problem.examples.labels, problem.examples.weights
     if problem.task.has_targets:
         constant = float(np.average(np.abs(labels - np.median(labels)), weights=weights))
@@ -232,14 +232,14 @@ def allowed_error(error: float, max_extra_error: float, problem: Problem) -> flo
 
 
 def told(trials: list[Trial], n_exact: int, error: float, allowed: float) -> str:
-    """What was tried, in a line."""
+    """Return what was tried, in a line."""
     tried = ", ".join(f"{trial.name} {trial.error:.4g} ± {trial.standard_error:.2g}" for trial in trials)
     most = f"at most {allowed:.2g} more will do"
     return f"error on rows held out: exact SVM ({n_exact} vectors) {error:.4g}, {most}; {tried or 'none tried'}"
 
 
 def nearest(trials: list[Trial]) -> str:
-    """By how much the best of trials that will not do misses what is allowed."""
+    """Say by how much the best of trials that will not do misses what is allowed."""
     if not trials:
         return "none tried"
     best = min(trials, key=lambda trial: trial.missed_by)
@@ -305,21 +305,21 @@ class SearchWork:
         self.exact_evals, self.ascends = 0.0, True
 
     def _exact_work(self) -> float:
-        """What the exact SVMs of parts took, in kernel evaluations."""
+        """Return what the exact SVMs of parts took, in kernel evaluations."""
         return self._work_of([part.exact for part in self.parts])
 
     def _work_of(self, fits: list[Fit]) -> float:
-        """What exact SVMs took, in kernel evaluations."""
+        """Return what exact SVMs took, in kernel evaluations."""
         evals = float(sum(fit.counters["kernel_evals"] for fit in fits))
         return evals * (PAIRS_SHARE if measured_by(self.problem.task).class_pairs() else 1)
 
     def _taken(self) -> float:
-        """What the search has taken, exact SVMs of parts included, in kernel evaluations that take as long."""
+        """Return what the search has taken, exact SVMs of parts included, in kernel evaluations that take as long."""
         exact = float(sum(part.exact.counters["kernel_evals"] for part in self.parts))
         return self.counter.n - exact + self._exact_work() + self.other_work + self.mover.work
 
     def _left(self) -> float:
-        """What is left of ``search_factor`` times what the exact SVM of all rows is expected to take."""
+        """Return what is left of ``search_factor`` times what the exact SVM of all rows is expected to take."""
         n = min(self.problem.rows.n_rows, self.settings.most_rows)
         of_all = self.exact_evals * (n / len(self.parts[0].index)) ** WORK_GROWTH
         return self.solver.search_factor * max(quick_evals(self.problem) / 2, of_all) - self._taken()
@@ -335,7 +335,7 @@ class SearchWork:
         return exact + 2 * self._expected(kind, k, is_moved=False) <= self._left()
 
     def _expected(self, kind: ModelKind, k: int, is_moved: bool) -> float:
-        """What k vectors of a part are expected to take, in kernel evaluations."""
+        """Return what k vectors of a part are expected to take, in kernel evaluations."""
         part, expected = self.parts[0], 0.0
         if not self.solver.learn_metric and not is_moved:
             expected += self.mover.expected(part.exact.model.basis, part.size, k, self.exact_evals)
@@ -350,7 +350,7 @@ class SearchWork:
         return max(quick_evals(self.problem), share * self.exact_evals)
 
     def _solving(self, task: Task, problem: Problem, k: int) -> float:
-        """What solving for coefficients takes, in kernel evaluations."""
+        """Return what solving for coefficients takes, in kernel evaluations."""
         n = problem.rows.n_rows
         evaluation = problem.settings_of(MoveSettings).value_cost + problem.rows.n_stored / n
         if task.class_pairs() or self._may_ascend(task):

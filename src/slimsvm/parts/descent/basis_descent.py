@@ -62,25 +62,26 @@ class StepSettings:
 
 
 def basis_rate(rate: float, k: int, settings: StepSettings) -> float:
-    """Size of a step of k vectors, in standard deviations of the features."""
+    """Return the size of a step of k vectors, in standard deviations of the features."""
     return rate / float(np.sqrt(max(1.0, k / settings.rate_vectors)))
 
 
 def mean_loss(task: Task, scores: Array, plain: Array, examples: Examples) -> float:
-    """Weighted mean loss of the examples."""
+    """Return the weighted mean loss of the examples."""
     augmented = task.augment(scores, plain, examples)
     return float(np.average(losses(augmented, scores, plain, examples), weights=examples.weights))
 
 
 def loss_of_zero(problem: Problem) -> float:
-    """Mean loss of the model that is zero."""
+    """Return the mean loss of the model that is zero."""
     task, examples = problem.task, problem.examples
     return mean_loss(task, np.zeros((examples.n_rows, task.n_outputs)), np.zeros(task.n_plain), examples)
 
 
 def slope_of_zero(problem: Problem) -> float:
-    """Mean slope of a smooth loss at the model that is zero, of all scores together: by it the mean loss there is in
-    units of scores. Slopes of other losses are about 1.
+    """Return the mean slope of a smooth loss at the model that is zero, of all scores together.
+
+    By it the mean loss there is in units of scores. Slopes of other losses are about 1.
     """
     task, examples = problem.task, problem.examples
     if not task.is_smooth:
@@ -98,7 +99,7 @@ def step_sizes(
     rng: np.random.Generator,
     directions: Directions | None = None,
 ) -> Rates:
-    """Step sizes in the units of the data: features by their spread, scores by the loss of the zero model.
+    """Return step sizes in the units of the data: features by their spread, scores by the loss of the zero model.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def step_sizes(
 
 
 def spread_of(block: Any, kernel_rows: KernelRows, directions: Directions | None = None) -> Array:
-    """Standard deviation of each feature, or along each direction, of the rows that are not far from the others."""
+    """Return the standard deviation of each feature, or direction, of the rows that are not far from the others."""
     n, total, squares = 0, 0.0, 0.0
     width = block.nnz // max(1, block.shape[0]) if is_sparse(block) else block.shape[1]
     for part in in_pieces(block.shape[0], SPREAD_NUMBERS // max(1, width)):
@@ -156,7 +157,7 @@ def spread_of(block: Any, kernel_rows: KernelRows, directions: Directions | None
 
 
 def noise_of(problem: Problem, kernel_rows: KernelRows, solver: Any) -> float:
-    """Standard deviation of the noise, in that of each feature."""
+    """Return the standard deviation of the noise, in that of each feature."""
     if not isinstance(solver.noise, str):
         return float(solver.noise)
     task, own = problem.task, problem.settings_of(StepSettings)
@@ -166,15 +167,16 @@ def noise_of(problem: Problem, kernel_rows: KernelRows, solver: Any) -> float:
 
 
 def mean_kernel_value(kernel_rows: KernelRows, basis: Any, index: Array, rng: np.random.Generator, most: int) -> float:
-    """Of at most so many rows and basis vectors, without its sign."""
+    """Return the mean magnitude of kernel values between at most so many rows and basis vectors."""
     some = rng.choice(index, min(most, len(index)), replace=False)
     points = kernel_rows.points_of(basis[rng.permutation(basis.shape[0])[:most]])
     return float(np.abs(kernel_rows.block(points, rows=np.sort(some))).mean())
 
 
 def ratio_of_norms(kernel_rows: KernelRows, basis: Any, index: Array, most: int) -> float:
-    """√k by the root mean square, over at most so many rows, of the norm of a row's kernel values with k vectors; at
-    most √k, which one vector for each row has.
+    """Return √k by the root mean square, over at most so many rows, of the norm of their kernel values with k vectors.
+
+    It is at most √k, which one vector for each row has.
     """
     some = index[np.linspace(0, len(index) - 1, min(most, len(index)), dtype=np.int64)]
     values = kernel_rows.block(kernel_rows.points_of(basis), rows=some).astype(np.float64)
@@ -202,7 +204,7 @@ class Expansion:
 
     @classmethod
     def zeros(cls, shape: tuple[int, int, int], n_plain: int) -> Expansion:
-        """For k vectors of d features and m outputs, shape = (d, k, m), everything 0."""
+        """Make one of k vectors of d features and m outputs, shape = (d, k, m), with everything 0."""
         d, k, m = shape
         return cls(np.zeros((k, d)), np.zeros((k, m)), np.zeros(m), np.zeros(d), np.zeros(n_plain))
 
@@ -237,16 +239,16 @@ class Schedule:
         return self.left == 0
 
     def saved_state(self) -> Array:
-        """What `go_back` is given."""
+        """Return what `go_back` is given."""
         return np.array([self.left, self.progress, self.n_averaged], np.float64)
 
     def go_back(self, saved: Array) -> None:
-        """Be where another schedule was."""
+        """Go to where another schedule was."""
         left, self.progress, n_averaged = saved.tolist()
         self.left, self.n_averaged = int(left), int(n_averaged)
 
     def sweep(self, n_batches: int) -> tuple[Array, Array]:
-        """Factors of the rates, and shares of the running mean, of the next sweep's steps."""
+        """Return factors of the rates, and shares of the running mean, of the next sweep's steps."""
         width = (1.0 - self.progress) / self.left
         at = self.progress + width * (np.arange(n_batches) + 0.5) / n_batches
         self.left -= 1
@@ -265,7 +267,7 @@ class Schedule:
 
 
 def _between(low: float, x: Array) -> Array:
-    """From low at x = 0 to 1 at x = 1, along a cosine."""
+    """Return what rises from low at x = 0 to 1 at x = 1, along a cosine."""
     return low + (1 - low) * 0.5 * (1 - np.cos(np.pi * x))
 
 
@@ -332,14 +334,14 @@ class Descent:
         self.n_steps = 0
 
     def saved_state(self) -> dict[str, Any]:
-        """What `go_back` is given: parameters, moments of their gradients, rates."""
+        """Return what `go_back` is given: parameters, moments of their gradients, rates."""
         adam = self.adam
         own = {"flat": self.parameters.flat, "first": adam.first, "second": adam.second, "mean": adam.mean}
         own = {name: values.copy() for name, values in own.items()}
         return own | {"rates": vars(adam.rates), "n_steps": self.n_steps}
 
     def go_back(self, saved: dict[str, Any]) -> None:
-        """Be where another descent was."""
+        """Go to where another descent was."""
         self.set(saved["flat"])
         for name in ("first", "second", "mean"):
             getattr(self.adam, name)[:] = saved[name]
@@ -349,14 +351,14 @@ class Descent:
     # -- what has been learned ------------------------------------------------------------------------------------
 
     def expansion(self, flat: Array | None = None) -> Expansion:
-        """The parameters, or those in a vector like theirs, in the rows' own coordinates and float64."""
+        """Return the parameters, or those in a vector like theirs, in the rows' own coordinates and float64."""
         at = Parameters.zeros(self.shape, self.problem.task.n_plain, np.dtype(np.float64))
         at.flat[:] = self.parameters.flat if flat is None else flat
         vectors = np.ascontiguousarray(at.basis.T / self.gradient.unit + self.kernel_rows.centre)
         return Expansion(vectors, at.coef, at.intercept, at.log_scale, at.plain)
 
     def kernel(self, log_scale: Array) -> Kernel:
-        """The problem's kernel, with the learned scales."""
+        """Return the problem's kernel, with the learned scales."""
         kernel: Any = self.kernel_rows.kernel
         if not self.learn_metric:
             found: Kernel = kernel
@@ -371,7 +373,7 @@ class Descent:
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def sweep(self, order: Array, factors: Array, shares: Array) -> Sweep:
-        """One pass over examples in the given order, in len(factors) batches of about the same size.
+        """Make one pass over examples in the given order, in len(factors) batches of about the same size.
 
         Parameters
         ----------
@@ -395,7 +397,7 @@ class Descent:
         return Sweep(stats[0] / len(order), stats[1] / len(order), stats[2])
 
     def _parts(self, n_batches: int) -> Iterator[tuple[int, int]]:
-        """Ranges of batches that are worked on together: all, unless rows must be folded for it."""
+        """Yield ranges of batches that are worked on together: all, unless rows must be folded for it."""
         size = n_batches
         if self.gradient.loss is None:
             size = 1
@@ -406,7 +408,7 @@ class Descent:
             yield a, min(n_batches, a + size)
 
     def _steps_in_core(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
-        """Steps on batches of examples whose loss compiled code knows."""
+        """Take steps on batches of examples whose loss compiled code knows."""
         loss, chosen, ends = self.gradient.loss, self.examples.rows_of(part), None
         assert loss is not None
         rows, index = self.kernel_rows.folded_rows(chosen)
@@ -422,7 +424,7 @@ class Descent:
         stats *= self.loss_unit
 
     def _step_by_task(self, part: Array, cuts: Array, schedule: Array, stats: Array) -> None:
-        """One step on a batch of examples whose losses only the task knows: scores, then r, then the gradient."""
+        """Take a step on a batch of examples whose losses only the task knows: scores, then r, then the gradient."""
         task, examples, gradient = self.problem.task, self.examples, self.gradient
         batch, chosen, plain = examples.take(part), examples.rows_of(part), self.parameters.plain.astype(np.float64)
         rows, index = self.kernel_rows.folded_rows(chosen)

@@ -47,7 +47,7 @@ class Rates:
     noise: Array | None = None
 
     def halved(self) -> Rates:
-        """Steps of half the size."""
+        """Return steps of half the size."""
         halves = {name: 0.5 * getattr(self, name) for name in ("basis", "coef", "intercept", "scale", "plain")}
         return replace(self, **halves)
 
@@ -148,7 +148,7 @@ class Parameters:
 
     @classmethod
     def zeros(cls, shape: tuple[int, int, int], n_plain: int, dtype: np.dtype) -> Parameters:
-        """Room for k vectors of d features and m outputs, shape = (d, k, m), and for ``n_plain`` plain parameters."""
+        """Make room for k vectors of d features and m outputs, shape = (d, k, m), and for plain parameters."""
         d, k, m = shape
         sizes = d * k, k * m, m, d, n_plain
         flat = np.zeros(sum(sizes), dtype)
@@ -164,7 +164,7 @@ class KnownLoss:
     sequences: Any = None
 
     def taken(self, chosen: Array) -> KnownLoss:
-        """That of some rows."""
+        """Return the loss of some rows."""
         return KnownLoss(_taken(self.rows, chosen), _taken(self.sequences, chosen))
 
 
@@ -179,7 +179,7 @@ def _taken(loss: Any, chosen: Array) -> Any:
 
 
 def known_loss(problem: Problem, loss_unit: float = 1.0) -> KnownLoss | None:
-    """The loss in compiled form, divided by ``loss_unit``; None for tasks that only Python code knows."""
+    """Return the loss in compiled form, divided by ``loss_unit``; None for tasks that only Python code knows."""
     task, examples = problem.task, problem.examples
     shares = examples.weights * (examples.n_examples / examples.total_weight / loss_unit)
     weights = shares[examples.example_of_rows()]
@@ -194,7 +194,7 @@ def known_loss(problem: Problem, loss_unit: float = 1.0) -> KnownLoss | None:
 
 
 def check_kernel(kernel_rows: KernelRows, learn_metric: bool) -> Folding:
-    """How the kernel reads from folded rows; an error if it has no derivative that is known here."""
+    """Return how the kernel reads from folded rows; raise an error if no derivative of it is known here."""
     kernel = kernel_rows.kernel
     folding = kernel.folding(kernel_rows.n_features)
     if folding is None or not kernel.has_gradient:
@@ -276,7 +276,7 @@ class BatchGradient:
         )
 
     def _cut(self, problem: Problem, batch_size: int) -> int:
-        """How a step is shared out, the same for any number of threads; returns the blocks of features."""
+        """Share a step out, the same for any number of threads; return the number of blocks of features."""
         examples, rows, (d, k) = problem.examples, self.kernel_rows.rows, self.parameters.basis.shape
         own = self.settings
         n_batch = -(-batch_size * examples.n_rows // examples.n_examples)
@@ -301,7 +301,7 @@ class BatchGradient:
         self, adam: Adam, rows: Any, index: Array, cuts: Array, ends: Array | None, loss: KnownLoss, schedule: Array,
         stats: Array,
     ) -> None:  # fmt: skip
-        """Steps over the batches index[cuts[b]:cuts[b + 1]] of folded rows, as slimsvm.h has them."""
+        """Take steps over the batches index[cuts[b]:cuts[b + 1]] of folded rows, as slimsvm.h has them."""
         batch = tile = 0
         while batch < len(schedule):
             # Not prepared: that takes as long as a sweep over 150 rows, which is one call.
@@ -312,7 +312,7 @@ class BatchGradient:
             )  # fmt: skip
 
     def scores(self, rows: Any, index: Array, step: int) -> Array:
-        """Scores (n, m) of the folded rows at ``index``, with the noise of a step."""
+        """Return scores (n, m) of the folded rows at ``index``, with the noise of a step."""
         out = np.empty((len(index), self.parameters.coef.shape[1]), self.kernel_rows.dtype)
         call = core.batch_scores.prepare(descent=self.data, rows=rows, step=step, **self._threads(1))
         for part in in_calls(len(index), self.batch_microseconds / max(1, len(index))):
@@ -335,7 +335,7 @@ class BatchGradient:
 
 
 def _room_for_sums(n_groups: int, d: int, k: int, m: int, dtype: np.dtype) -> int:
-    """Numbers that the sums of all groups and of the norm take, every row padded to whole vectors."""
+    """Return numbers that the sums of all groups and of the norm take, every row padded to whole vectors."""
     lanes = core.library().slimsvm_vector_bytes() // dtype.itemsize
     width, rest = -(-k // lanes) * lanes, -(-(d + m) // lanes) * lanes
     return int((n_groups + 1) * ((d + m + 1) * width + rest) + 64 // dtype.itemsize)

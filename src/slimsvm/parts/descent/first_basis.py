@@ -39,7 +39,7 @@ class SampleSettings:
 
 
 def learning_part(problem: Problem, rng: np.random.Generator) -> Problem:
-    """The problem itself, or where it has very many rows a sample of them in memory, weighted to stand for all.
+    """Return the problem itself, or of very many rows a sample in memory, weighted to stand for all.
 
     Of the problem itself the rows are in memory, where a row at a random place costs far more than its neighbours; its
     examples are the same object.
@@ -51,20 +51,20 @@ def learning_part(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 def most_rows(problem: Problem) -> int:
-    """Rows that vectors are learned from at most."""
+    """Return the most rows that vectors are learned from."""
     own = problem.settings_of(SampleSettings)
     fitting = int(own.memory_share * problem.memory_limit / bytes_of_a_row(problem.rows))
     return min(own.most_rows, max(own.fewest_rows, fitting))
 
 
 def bytes_of_a_row(rows: Rows) -> float:
-    """Of a copy in the rows' own type of float."""
+    """Return how many bytes a copy of a row takes, in its own type of float."""
     size = rows.exact_dtype.itemsize
     return max(1.0, rows.n_stored / max(1, rows.n_rows) * (size + 8) if rows.is_sparse else rows.n_features * size)
 
 
 def part_of(problem: Problem, n_rows: int, rng: np.random.Generator) -> Problem:
-    """The problem with about so many of its rows, examples whole, which are drawn and weighted to stand for all."""
+    """Return the problem of about so many of its rows, whole examples, drawn and weighted to stand for all."""
     examples = problem.examples
     if examples.n_rows <= n_rows:
         return problem
@@ -86,7 +86,7 @@ def expansion_of(
     rng: np.random.Generator,
     learn_metric: bool = False,
 ) -> Expansion:
-    """The expansion that a descent starts from.
+    """Return the expansion that a descent starts from.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def expansion_of(
 def _grown(
     model: KernelExpansion, size: int, problem: Problem, kernel_rows: KernelRows, rng: np.random.Generator
 ) -> tuple[Any, Array]:
-    """Basis and coefficients of a model, up to the size with rows that it has losses on."""
+    """Return the basis and coefficients of a model, up to the size with rows that it has losses on."""
     missing = size - model.n_basis
     if not missing:
         return model.basis, model.coef
@@ -155,7 +155,7 @@ def _check_size(k: int, max_basis: int) -> None:
 
 
 def _log_scale(kernel: Kernel, own: Kernel, d: int) -> Array:
-    """Feature scales that make the model's kernel of the problem's ``own``."""
+    """Return feature scales that make the model's kernel of the problem's ``own``."""
     if not (own.has_metric and type(kernel) is type(own)):
         return np.zeros(d)
     ratio = np.asarray(kernel.gamma) / np.asarray(own.gamma)

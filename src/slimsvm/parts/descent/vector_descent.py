@@ -163,7 +163,7 @@ class VectorDescent(Run):
             self._go_back(saved.values)
 
     def _directions(self, initial: Any) -> Directions | None:
-        """The directions that vectors are learned along: none from vectors that may lie elsewhere."""
+        """Return the directions that vectors are learned along: none from vectors that may lie elsewhere."""
         asked = self.learning.directions
         is_elsewhere = isinstance(initial, (KernelExpansion, np.ndarray)) or is_sparse(initial)
         if isinstance(asked, str) and (is_elsewhere or self.learning.learn_metric):
@@ -173,13 +173,13 @@ class VectorDescent(Run):
 
     @property
     def share_done(self) -> float:
-        """Share of the planned work that is done; the closing coefficients take ``finish_share`` of it."""
+        """Return the share of the planned work that is done; the closing coefficients take ``finish_share`` of it."""
         return (1.0 - self.settings.finish_share) * self.schedule.progress
 
     # -- sweeps ---------------------------------------------------------------------------------------------------
 
     def step(self) -> dict[str, Any]:
-        """One sweep, and after the last one the finish."""
+        """Make a sweep, and after the last one the finish."""
         self.first_sweep = self.first_sweep or time.perf_counter()
         if not self.schedule.done:
             self.record = self._sweep()
@@ -260,7 +260,7 @@ class VectorDescent(Run):
             record |= {"objective": found.objective, "bound_in_basis": found.bound_in_basis}
 
     def _learned(self) -> tuple[KernelExpansion, KernelRows]:
-        """The model as it has been learned so far, and the rows seen through its kernel."""
+        """Return the model as it has been learned so far, and the rows seen through its kernel."""
         if self.learned is not None:
             return self.learned, self.kernel_rows
         model, rows = self._present(), self.kernel_rows
@@ -269,7 +269,7 @@ class VectorDescent(Run):
         return replace(model, dtype=rows.precision), rows
 
     def _present(self) -> KernelExpansion:
-        """The model of the descent."""
+        """Return the model of the descent."""
         learned = self.descent.expansion(self.descent.adam.mean if self.schedule.n_averaged else None)
         if self.directions is not None:
             basis = self.directions.lifted(learned.basis)
@@ -278,8 +278,9 @@ class VectorDescent(Run):
         return model if self.directions is not None else replace(model, kernel=self.descent.kernel(learned.log_scale))
 
     def _near(self, model: KernelExpansion, rows: KernelRows) -> tuple[KernelExpansion, float | None]:
-        """Of vectors learned from a sample, the model with the best coefficients for it, and the τ these ended with:
-        both are near those for all rows, whose passes take longer.
+        """Return the model with the best coefficients for the sample that it was learned from, and their last τ.
+
+        Both are near those for all rows, whose passes take longer.
         """
         problem = replace(self.problem, kernel=model.kernel)
         if self.problem is self.whole or not has_smoothed_rows(problem):
@@ -296,7 +297,7 @@ class VectorDescent(Run):
         return model, tau
 
     def _among_all(self, model: KernelExpansion, rows: KernelRows) -> tuple[KernelExpansion, KernelRows]:
-        """A model, and all rows seen through its kernel, where it was learned from a sample of them."""
+        """Return a model, and all rows seen through its kernel, where it was learned from a sample of them."""
         if self.problem is self.whole:
             return model, rows
         rows = self._bound(replace(self.whole, kernel=model.kernel), rows)
@@ -310,7 +311,7 @@ class VectorDescent(Run):
 
     @staticmethod
     def _bound(problem: Problem, like: KernelRows) -> KernelRows:
-        """The rows of a problem, whose kernel values are counted with others."""
+        """Return the rows of a problem, whose kernel values are counted with others."""
         rows = problem.bind()
         rows.counter = like.counter
         return rows
@@ -323,7 +324,7 @@ class VectorDescent(Run):
                 self.between()
 
     def _where(self) -> dict[str, Any]:
-        """Everything that `_go_back` needs between two sweeps."""
+        """Return everything that `_go_back` needs between two sweeps."""
         return {
             "drawn_by": self.drawn_by,
             "shape": list(self.descent.shape),
@@ -338,7 +339,7 @@ class VectorDescent(Run):
         }
 
     def _go_back(self, values: dict[str, Any]) -> None:
-        """Be where another run was."""
+        """Go to where another run was."""
         self.descent.go_back(values["descent"])
         self.schedule.go_back(values["schedule"])
         self.n_swept, self.n_restarts = values["counts"]
@@ -351,7 +352,7 @@ class VectorDescent(Run):
         return asked_of(self.whole, "Refine", vars(self.learning))
 
     def so_far(self) -> Fit:
-        """The model as it is, whose objective nobody has computed, and where the run is; see `Run`."""
+        """Return the model as it is, whose objective nobody has computed, and where the run is; see `Run`."""
         counters, newton = {"kernel_evals": self.kernel_rows.counter.n}, None
         if self.solved_for is not None:
             model, newton = self._best_so_far(), self.solved_for[1].saved_state()
@@ -363,14 +364,14 @@ class VectorDescent(Run):
         return Fit(model, Status.STOPPED, np.nan, None, [], counters, RunState(self._asked, values))
 
     def _best_so_far(self) -> KernelExpansion:
-        """The model with the best coefficients that have been solved for."""
+        """Return the model with the best coefficients that have been solved for."""
         assert self.solved_for is not None
         model, finish = self.solved_for
         coef, intercept = finish.whole.coefficients(finish.best.found.u)
         return replace(model, coef=coef, intercept=intercept)
 
     def finish(self, status: Status, history: list[dict[str, Any]]) -> Fit:
-        """The model with its objective over all rows."""
+        """Return the model with its objective over all rows."""
         evals = self.kernel_rows.counter.n
         if self.finished is not None:
             model, found = self.finished
@@ -396,7 +397,7 @@ class VectorDescent(Run):
         return Fit(model, status, objective, None, history, counters, LearnedState(model))
 
     def _objective(self, model: KernelExpansion, rows: KernelRows) -> float:
-        """½‖w‖² + C Σ ω_e ℓ_e over all rows."""
+        """Return ½‖w‖² + C Σ ω_e ℓ_e over all rows."""
         scores = rows.scores(rows.points_of(model.basis), model.coef).astype(np.float64) + model.intercept
         norm = model.norm_squared()
         if self.problem.intercept == "regularized":

@@ -85,7 +85,7 @@ class Newton(ABC):
     @property
     @abstractmethod
     def L(self) -> Array:
-        """The low-rank factor of K: L Lᵀ = K up to rounding."""
+        """Return the low-rank factor of K: L Lᵀ = K up to rounding."""
 
     @abstractmethod
     def has_rank(self, most: float) -> bool:
@@ -164,7 +164,7 @@ class DenseNewton(Newton):
 
     @made_once
     def L(self) -> Array:
-        """All columns of the factor."""
+        """Return all columns of the factor."""
         self._factor.extend(len(self.K))
         rank = self._factor.n_columns
         L = np.empty((len(self.K), rank), order="F")
@@ -226,7 +226,7 @@ class LowRankNewton(Newton):
 
     @property
     def L(self) -> Array:
-        """The factor of a rank that `has_rank` found."""
+        """Return the factor of a rank that `has_rank` found."""
         return self._L
 
     def block(self, rows: Array) -> Array:

@@ -196,7 +196,7 @@ class OneVsOneRun(Run):
 
     @made_once
     def class_weights(self) -> Array:
-        """The weight of all rows of each class."""
+        """Return the weight of all rows of each class."""
         examples = self.problem.examples
         return np.bincount(examples.labels, examples.weights, minlength=self.pairs[-1][1] + 1)
 
