@@ -90,7 +90,7 @@ def test_a_step_asks_for_few_rounds_of_tasks(client, data, monkeypatch):
 
     monkeypatch.setattr(DaskRows, "each", heard)
     fitted(SVC, dask_array(X, 5), y)
-    assert "_smoothed_sums_along" in asked
+    assert "_smoothed_sums" in asked
     assert "_largest" not in asked  # comes with the sums
 
 

@@ -42,7 +42,7 @@ def test_projections_are_least_squares(problem):
     rng = np.random.default_rng(0)
     kernel_rows = KernelRows(RBF(0.1), X, dtype=np.float64)
     vectors = iter(rng.standard_normal((5, 1, 6)))
-    book = ProjectedScores(kernel_rows, 2, False, 5, 1, lambda *_: next(vectors))
+    book = ProjectedScores(kernel_rows, 2, False, 5, 1, lambda *_: next(vectors), lambda *_: False)
     working_set = WorkingSet()
     for _ in range(7):
         rows = np.sort(rng.choice(150, 40, replace=False))

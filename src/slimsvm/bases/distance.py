@@ -320,17 +320,10 @@ def _bounds(rows: slice) -> tuple[int, int]:
 def descend(
     distance: Distance, basis: Array, max_iter: int, enough: float = 0.0
 ) -> tuple[Array, list[dict[str, Any]], int]:
-    """Move all vectors together by L-BFGS; what comes out is never farther away than where it began.
+    """Move all vectors together by L-BFGS; return them, the history and the number of steps.
 
-    Parameters
-    ----------
-    basis : ndarray of shape (k, d)
-    enough : float, default=0.0
-        The share of `total` at which D is as good as 0, and they stay where they are.
-
-    Returns
-    -------
-    (basis, history, number of steps)
+    They never come out farther away than where they began. If D is ``enough``, a share of `total`, it is as good as 0,
+    and they stay where they are.
     """
     gamma = distance.kernel.gamma if distance.kernel.has_metric else 0.5
     unit = np.broadcast_to(1.0 / np.sqrt(2.0 * np.asarray(gamma)), basis.shape[1])
@@ -379,13 +372,8 @@ def least_by_lbfgs(
 ) -> tuple[Array, list[float]]:
     """Return points of a lower value, and the values at the start and after every step.
 
-    Parameters
-    ----------
-    function : callable
-        The value at points (k, d), its gradient (k, d) and the curvature at each point (k, 1), which is positive.
-    points : ndarray of shape (k, d)
-    enough : float
-        A value that is as good as the least.
+    ``function`` returns the value at points (k, d), its gradient (k, d) and the curvature at each point (k, 1), which
+    is positive. A value of ``enough`` is as good as the least.
     """
     value, gradient, curvature = function(points)
     values, pairs = [value], deque[Pair](maxlen=MEMORY)

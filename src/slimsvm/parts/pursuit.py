@@ -101,17 +101,12 @@ class Found:
 
 
 class GrowingFinish(ConvexFinish):
-    """Newton's method in a growing space; until the basis is complete its tolerance is a share of the loss.
-
-    Attributes
-    ----------
-    loss_share : float or None
-        The tolerance is this share of C Σ ω_e ℓ_e; None: the usual one.
-    """
+    """Newton's method in a growing space; until the basis is complete its tolerance is a share of the loss."""
 
     loss_share: float | None
 
     def __init__(self, problem: Problem, *how: Any):
+        # The tolerance is this share of C Σ ω_e ℓ_e; None: the usual one.
         self.loss_share = problem.settings_of(PursuitSettings).growing_gap
         super().__init__(problem, *how)
 
@@ -400,18 +395,8 @@ class PursuitRun(Run):
 class OverAllRows(Run):
     """A run on a sample, followed by solving for the coefficients over all rows, with their objective and bound.
 
-    Parameters
-    ----------
-    whole : Problem
-        The problem of all rows.
-    run : Run
-        The run on the sample. Its objectives and bounds do not hold for all rows, so they are not recorded.
-    tau : callable () -> float
-        Returns the last τ of the run's smoothed losses.
-    tol_relative : float or "auto"
-        The same as for `best_coefficients`.
-    state_of : callable (Fit, KernelExpansion) -> object
-        Makes the state for a warm start from the fit on the sample and the model.
+    Objectives and bounds of the run on the sample do not hold for all rows, so they are not recorded. ``tau`` returns
+    the last τ of its smoothed losses, ``state_of`` the state for a warm start from its fit and the model.
     """
 
     def __init__(

@@ -122,17 +122,9 @@ class DistanceAlong(Distance):
 
 
 class Mover:
-    """Moves vectors towards exact SVMs.
+    """Moves vectors towards exact SVMs, from ones that it draws.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Draws the vectors they begin at.
-
-    Attributes
-    ----------
-    work : float
-        Kernel evaluations that the steps made so far took, or what takes as long.
+    ``work`` is the kernel evaluations that the steps made so far took, or what takes as long.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator, counter: EvalCounter):
@@ -185,14 +177,7 @@ class Mover:
         return replace(exact, basis=basis, coef=self._distance(exact, np.float64).coefficients(basis))
 
     def moved(self, distance: Distance, basis: Any, k: int, room: float) -> Any:
-        """Return k vectors near to an exact SVM: those there are and more of its own, moved.
-
-        Parameters
-        ----------
-        basis : raw vectors of shape (at most k, d) or None
-        room : float
-            Kernel evaluations that the steps may take, or what takes as long.
-        """
+        """Return k vectors near to an exact SVM: those there are and more of its own, moved in this much work."""
         kernel, V = self.problem.kernel, distance.model.basis
         if is_text(V) or not kernel.has_gradient:
             own = distance.own

@@ -117,19 +117,9 @@ class CutShortError(Exception):
 
 
 class SizeSearch(SearchWork):
-    """Trials of more and more vectors on one problem.
+    """Trials of more and more vectors on one problem, from a known number where there is one.
 
-    Parameters
-    ----------
-    known : int or None
-        The number of vectors to begin with, where one is known.
-
-    Attributes
-    ----------
-    best : (Trial, KernelExpansion, ModelKind) or None
-        The one to take so far, with its model of the first part.
-    search : str
-        What was tried, in a line.
+    ``best`` is the trial to take so far, with its model of the first part; ``search`` says what was tried, in a line.
     """
 
     def __init__(self, problem: Problem, solver: Any, known: int | None, callbacks: tuple[Callback, ...]):

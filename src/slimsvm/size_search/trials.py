@@ -102,10 +102,7 @@ class Trial:
     def is_decided(self, n_held: int) -> bool:
         """Whether it will do, or surely will not, by the parts so far, so that others are left out.
 
-        Parameters
-        ----------
-        n_held : int
-            Rows that were seen: a difference of less than one of them is not known.
+        A difference of less than one of the ``n_held`` rows that were seen is not known.
         """
         return self.fails or self.extra_error + max(self.standard_error, 1.0 / n_held) <= self.allowed
 
@@ -162,12 +159,7 @@ def next_size(
 ) -> int | None:
     """Return how many vectors come after k, by how far the best trial is from what is allowed; None after ``last``.
 
-    Parameters
-    ----------
-    tried : list of Trial
-        With k vectors.
-    before : list of Trial, optional
-        With fewer: the last one of the same kind says how quickly the upper end falls.
+    ``tried`` have k vectors, ``before`` fewer: the last one of the same kind says how quickly the upper end falls.
     """
     if k >= last:
         return None
@@ -285,14 +277,8 @@ class Part:
 class SearchWork:
     """The work of a search beside that of the exact SVMs of its parts.
 
-    Attributes
-    ----------
-    counter : EvalCounter
-        Of all kernel evaluations.
-    other_work : float
-        What else took as long as so many kernel evaluations.
-    ascends : bool
-        Whether C of two classes is one for dual coordinate ascent, and that came to its end so far.
+    ``counter`` has all kernel evaluations, ``other_work`` what else took as long as so many of them. ``ascends`` says
+    whether C of two classes is one for dual coordinate ascent, and that came to its end so far.
     """
 
     mover: Mover

@@ -207,13 +207,7 @@ EXAMPLES_AT_ONCE = 1024
 
 
 class ExampleCutsRun(PlanesRun):
-    """The run on one problem.
-
-    Parameters
-    ----------
-    state : PlanesState or None
-        The cuts of an earlier fit, with their weights.
-    """
+    """The run on one problem, from the cuts of an earlier fit if there is one."""
 
     def __init__(self, problem: Problem, solver: Any, state: PlanesState | None):
         tol, tol_relative = problem.tol * problem.loss_unit, solver.tol_relative

@@ -77,20 +77,12 @@ NEGLIGIBLE = 1e-16
 
 
 class BestPoint:
-    """The best point w_b with its scores, norm and expansion over cuts.
-
-    Attributes
-    ----------
-    now : Solution
-        w_b itself; each move puts a new one in its place.
-    step : float
-        k of the last move w_b ← (1 − k) w_b + k w_t.
-    """
+    """The best point w_b, ``now``, with its scores, norm and expansion over cuts."""
 
     def __init__(self, task: Task, examples: Examples, C1: float, overshoot: float, start: Point, n_jobs: int):
         self.task, self.examples, self.overshoot, self.n_jobs = task, examples, overshoot, n_jobs
         self.factor = C1 / examples.total_weight
-        self.step = 0.0
+        self.step = 0.0  # k of the last move w_b ← (1 − k) w_b + k w_t
         self.now = self._judged(Solution((), np.zeros(0), 0.0, None, start))
 
     def _judged(self, solution: Solution) -> Solution:

@@ -132,11 +132,7 @@ def take_steps(function: core.Function, batch: Array, **arguments: Any) -> None:
 class Book(ABC):
     """The base of both books: where scores come from while planes change.
 
-    Parameters
-    ----------
-    C_of_example : float64 ndarray of shape (n_examples,)
-    memory_limit : int
-        Half of it may hold a kernel matrix, a quarter the inner products among the rows of each example.
+    Half of the memory may hold a kernel matrix, a quarter the inner products among the rows of each example.
     """
 
     # The arrays that averaging works on.

@@ -36,13 +36,7 @@ CACHE_FROM_FEATURES = 64
 
 
 class ScoreBook:
-    """The base of all score books.
-
-    Parameters
-    ----------
-    intercept : bool
-        True adds the constant feature to every product. It is never projected.
-    """
+    """The base of all score books; an intercept adds the constant feature, never projected, to every product."""
 
     def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool):
         self.kernel_rows, self.n_outputs, self.intercept = kernel_rows, n_outputs, intercept
@@ -56,12 +50,7 @@ class ScoreBook:
 class FullScores(ScoreBook):
     """The score book of all rows: it keeps the products of every live cut.
 
-    Parameters
-    ----------
-    memory_limit : int
-        Bytes that the products and a cached kernel matrix may take together.
-    cache_kernel : bool
-        True keeps the whole kernel matrix when it fits half the limit and is worth it.
+    It can keep the whole kernel matrix, too, if that fits half the limit of memory.
     """
 
     def __init__(self, kernel_rows: KernelRows, n_outputs: int, intercept: bool, memory_limit: int, cache_kernel: bool):
@@ -293,22 +282,9 @@ IsExplained = Callable[[Cut, float], bool]
 class ProjectedScores(ScoreBook):
     """The score book over a growing basis: it computes scores from cuts projected onto it.
 
-    Parameters
-    ----------
-    find : callable (cut, basis, coefficients of the projection) -> raw vectors (1, d)
-        Finds the next basis vector; it has shape (0, d) if nothing is left to explain.
-    is_explained : callable (cut, squared length of its projection) -> bool
-        Whether a cut needs no further vector.
-
-    Attributes
-    ----------
-    coordinates, constant : float64 ndarrays of shape (max_basis, n_outputs) and (n_outputs,)
-        Whitened coordinates and constant of what `combine` was last called for.
-    L : float64 ndarray; the factor is its leading (n_basis, n_basis) part.
-    gained : float
-        Squared length of the last cut's part along the vectors it brought: how much its residual fell.
-    refused : int
-        Vectors in a row that were left out because they lay in the span of the basis up to rounding.
+    ``find`` returns the next basis vector, of shape (0, d) if nothing is left to explain, for a cut, the basis and the
+    coefficients of the cut's projection; ``is_explained`` says of a cut, and of the squared length of its projection,
+    whether it needs no further vector.
     """
 
     def __init__(
@@ -326,9 +302,11 @@ class ProjectedScores(ScoreBook):
         self.is_explained = is_explained
         self.scores = np.zeros((kernel_rows.n_rows, n_outputs))
         self.basis: Any = None
-        self.refused, self.gained = 0, 0.0
-        self.L = np.zeros((max_basis, max_basis))
+        self.refused = 0  # vectors in a row that were left out: they lay in the span of the basis up to rounding
+        self.gained = 0.0  # squared length of the last cut's part along the vectors it brought: its residual fell by it
+        self.L = np.zeros((max_basis, max_basis))  # the factor is its leading (n_basis, n_basis) part
         self.z = np.zeros((0, max_basis, n_outputs))
+        # Whitened coordinates and constant of what `combine` was last called for.
         self.coordinates = np.zeros((max_basis, n_outputs))
         self.constants, self.constant = np.zeros((0, n_outputs)), np.zeros(n_outputs)
         self.points: Any = None

@@ -64,38 +64,21 @@ _SLACK = 0  # the coordinate that stands for C - sum(a) in compiled code; cut j 
 
 
 class QPSolution(NamedTuple):
-    """The result of `SimplexQP.solve`, beside `alpha` itself.
+    """The result of `SimplexQP.solve`, beside `alpha` itself."""
 
-    Attributes
-    ----------
-    xi : float
-        Multiplier of sum(alpha) <= C: max(0, max_j (h - G alpha)_j).
-    kkt : float
-        KKT residual reached: the largest xi - (h - G alpha)_j over alpha_j > 0 (and xi itself where sum(alpha) < C),
-        as a share of max(max|h|, max|G alpha|). The other conditions hold by construction.
-    n_pivots : int
-        Number of times a coordinate became free or left the free set.
-    """
-
-    xi: float
+    xi: float  # the multiplier of sum(alpha) <= C: max(0, max_j (h - G alpha)_j)
+    # KKT residual reached: the largest xi - (h - G alpha)_j over alpha_j > 0 (and xi itself where sum(alpha) < C), as a
+    # share of max(max|h|, max|G alpha|). The other conditions hold by construction.
     kkt: float
-    n_pivots: int
+    n_pivots: int  # how many times a coordinate became free or left the free set
 
 
 class SimplexQP:
     """max_a h'a - 1/2 a'G a over a >= 0, sum(a) <= C, for a set of cuts that grows and shrinks between solutions.
 
     Keeps the last solution and its Cholesky factor, so that solving again after one cut was appended costs a few
-    triangular solves. State is plain arrays: copies and pickles.
-
-    Parameters
-    ----------
-    tol : float, default=1e-10
-        KKT residual to reach (see `QPSolution`), where rounding allows it.
-    capacity : int, default=64
-        Number of cuts to make room for; it doubles when it is exceeded.
-    max_work : int
-        Multiply-adds of one call of compiled code.
+    triangular solves. It aims at ``tol``, a KKT residual (see `QPSolution`), and first has room for ``capacity`` cuts.
+    State is plain arrays: copies and pickles.
 
     Examples
     --------
@@ -117,24 +100,7 @@ class SimplexQP:
 
     @classmethod
     def from_gram(cls, G: Any, h: Any, alpha: Any = None, tol: float = 1e-10, max_work: int = _MAX_WORK) -> SimplexQP:
-        """Return the problem with t cuts given at once.
-
-        Parameters
-        ----------
-        G : array-like (t, t)
-            Gram matrix of the cuts, symmetric.
-        h : array-like (t,)
-            The constants of the cuts.
-        alpha : array-like (t,), optional
-            The point at which the next solution starts; zero by default.
-        tol, max_work
-            The same as for the class.
-
-        Raises
-        ------
-        ValueError
-            If the shapes do not match or a number is not finite.
-        """
+        """Return the problem with t cuts given at once, whose next solution starts at alpha, or at zero."""
         h = np.asarray(h, dtype=np.float64)
         t = len(h)
         G = np.asarray(G, dtype=np.float64)
@@ -193,23 +159,9 @@ class SimplexQP:
         return float(alpha @ self.h - 0.5 * alpha @ (self.G @ alpha))
 
     def append(self, row: Any, diagonal: float, c: float, alpha: float = 0.0) -> None:
-        """Append a cut.
+        """Append a cut of constant c, whose multiplier is alpha when the next solution starts.
 
-        Parameters
-        ----------
-        row : array-like (t,)
-            Inner products of its g with those of the t cuts there are.
-        diagonal : float
-            The squared norm of its g.
-        c : float
-            The constant h_t of the cut.
-        alpha : float, default=0.0
-            Its value when the next solution starts.
-
-        Raises
-        ------
-        ValueError
-            If `row` has not t entries or a number is not finite.
+        ``row`` (t,) has the inner products of its g with those of the cuts there are, ``diagonal`` is its squared norm.
         """
         row = np.asarray(row, dtype=np.float64)
         n = self._n
@@ -233,18 +185,7 @@ class SimplexQP:
         self._bind()
 
     def keep(self, index: Any) -> None:
-        """Forget all cuts but `index`.
-
-        Parameters
-        ----------
-        index : int array (k,)
-            Increasing positions of the cuts to keep. The others' multipliers go to the slack at the next solution.
-
-        Raises
-        ------
-        ValueError
-            If the positions do not increase, or there are no cuts at them.
-        """
+        """Forget all cuts but those at these rising positions; the others' multipliers go to the slack."""
         kept = np.append(_SLACK, np.asarray(index, dtype=np.int64) + 1)
         if not (np.all(np.diff(kept) > 0) and kept[-1] < self._n):
             raise ValueError(f"index must hold increasing positions among the {len(self)} cuts, got {index}")
@@ -252,17 +193,9 @@ class SimplexQP:
         self._n = len(kept)
 
     def merge(self, index: Any) -> np.ndarray:
-        """Replace some cuts by one, their mean weighted by alpha, appended at the end: the value stays as it is.
+        """Replace the cuts at index by their mean weighted by alpha, appended at the end; return the weights, of sum 1.
 
-        Parameters
-        ----------
-        index : int array (k,)
-            Positions of the cuts to merge.
-
-        Returns
-        -------
-        weights : ndarray (k,)
-            Weights of the mean, sum 1; equal ones where all of alpha is zero.
+        The value stays as it is. The weights are equal where all of alpha is zero.
         """
         index = np.asarray(index, dtype=np.int64)
         alpha = self.alpha[index]
@@ -282,11 +215,6 @@ class SimplexQP:
         Always ends, at a feasible point whose value is not below that of the start. The KKT residual falls below `tol`
         unless rounding forbids it: G alpha cannot be told better than 1e-16 times |G| alpha, which exceeds G alpha by
         far where the g cancel (C so large that the loss hardly counts, norms of many orders of magnitude).
-
-        Raises
-        ------
-        ValueError
-            If C is not positive and finite.
         """
         if not (np.isfinite(C) and C > 0):
             raise ValueError(f"C must be positive and finite, got {C}")
@@ -322,33 +250,15 @@ QP_TOLERANCE = 1e-14
 
 
 class WorkingSet:
-    """Live cuts with the dual solution α of
-
-        max_α  hᵀα − ½ αᵀGα,   α ≥ 0,   Σα ≤ C₁,        G_jk = ⟨g_j, g_k⟩,  h_j = c_j.
-
-    Attributes
-    ----------
-    qp : SimplexQP
-        G, h and the Cholesky factor kept between solutions.
-    alpha : float64 ndarray of shape (t,)
-        The last solution, 0 for cuts added since.
-    idle : int64 ndarray of shape (t,)
-        For how many solutions in a row α_j has been 0.
-    best_products : float64 ndarray of shape (t,)
-        ⟨w_b, g_j⟩ with the best point of a line search (0 where there is none).
-    xi : float
-        Mean loss as the cuts see it.
-    kkt : float
-        Relative KKT residual of the last solution.
-    """
+    """Live cuts with the dual solution α of max_α hᵀα − ½ αᵀGα, α ≥ 0, Σα ≤ C₁, where G_jk = ⟨g_j, g_k⟩, h_j = c_j."""
 
     def __init__(self) -> None:
         self.cuts: list[Cut] = []
         self.qp = SimplexQP(tol=QP_TOLERANCE)
-        self.alpha = np.zeros(0)
-        self.best_products = np.zeros(0)
-        self.idle = np.zeros(0, dtype=np.int64)
-        self.xi = self.kkt = 0.0
+        self.alpha = np.zeros(0)  # the last solution, 0 for cuts added since
+        self.best_products = np.zeros(0)  # ⟨w_b, g_j⟩ with the best point of a line search (0 where there is none)
+        self.idle = np.zeros(0, dtype=np.int64)  # for how many solutions in a row α_j has been 0
+        self.xi = self.kkt = 0.0  # mean loss as the cuts see it; relative KKT residual of the last solution
 
     def __len__(self) -> int:
         return len(self.cuts)

@@ -101,16 +101,7 @@ def step_sizes(
 ) -> Rates:
     """Return step sizes in the units of the data: features by their spread, scores by the loss of the zero model.
 
-    Parameters
-    ----------
-    kernel_rows : KernelRows
-        Its rows.
-    basis : raw vectors (k, d)
-        Where the descent starts.
-    unit : float
-        Mean loss of the zero model.
-    directions : Directions or None
-        Directions that vectors are learned along; sizes are then of steps along them.
+    ``unit`` is the mean loss of the zero model. If vectors are learned along directions, sizes are of steps along them.
     """
     n, k, examples, own = kernel_rows.n_rows, basis.shape[0], problem.examples, problem.settings_of(StepSettings)
     index = np.arange(n) if n <= own.spread_rows else np.sort(rng.choice(n, own.spread_rows, replace=False))
@@ -221,12 +212,7 @@ class Sweep:
 class Schedule:
     """Factors of the rates over a descent whose number of sweeps may yet shrink: it comes to its end all the same.
 
-    Parameters
-    ----------
-    averaging : float
-        Share of the steps, at the end, whose mean counts.
-    rising : float
-        Share of the steps, at the beginning, in which rates rise.
+    Rates rise in a share ``rising`` of the steps; the mean of a share ``averaging`` of them, at the end, counts.
     """
 
     def __init__(self, n_epochs: int, averaging: float, rising: float = RISING):
@@ -274,19 +260,8 @@ def _between(low: float, x: Array) -> Array:
 class Descent:
     """Parameters being learned on one problem.
 
-    Parameters
-    ----------
-    batch_size : int
-        Examples in a batch.
-    norm_tiles : int
-        So many times ``GradientSettings.norm_rows`` vectors is the norm's gradient estimated from at each step.
-    loss : float
-        Mean loss of the zero model, the unit of losses.
-
-    Raises
-    ------
-    ValueError
-        The kernel has no derivative that is known here, or no feature scales.
+    The norm's gradient is estimated from ``norm_tiles`` times ``GradientSettings.norm_rows`` vectors at each step. The
+    unit of losses is ``loss``, the mean loss of the zero model.
     """
 
     def __init__(
@@ -373,14 +348,9 @@ class Descent:
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def sweep(self, order: Array, factors: Array, shares: Array) -> Sweep:
-        """Make one pass over examples in the given order, in len(factors) batches of about the same size.
+        """Make one pass over examples in this order, each at most once, in len(factors) batches of about the same size.
 
-        Parameters
-        ----------
-        order : int64 ndarray
-            Examples, each at most once.
-        factors, shares : ndarrays of shape (n_batches,)
-            Factor of the rates, and share by which the running mean moves, at every step.
+        Every step has its factor of the rates, and its share by which the running mean moves.
         """
         n_batches, stats = len(factors), np.zeros(3)
         cuts = np.arange(n_batches + 1) * len(order) // n_batches

@@ -53,21 +53,7 @@ class Rates:
 
 
 class Adam:
-    """Moments of the gradient, and the running mean of the parameters.
-
-    Parameters
-    ----------
-    n, dtype
-        Number and type of the parameters.
-    unit : ndarray of shape (d,)
-        What a step of 1 in a feature of the rows is in the parameters.
-
-    Attributes
-    ----------
-    first, second, mean : ndarrays of shape (n,)
-    data : core.Structure
-        What compiled code reads.
-    """
+    """Moments of the gradient of n parameters, and their running mean; 1 in a feature of a row is ``unit`` in them."""
 
     def __init__(self, n: int, dtype: np.dtype, unit: Array, rates: Rates):
         self.first, self.second, self.mean = (np.zeros(n, dtype) for _ in range(3))
@@ -212,23 +198,9 @@ def check_kernel(kernel_rows: KernelRows, learn_metric: bool) -> Folding:
 class BatchGradient:
     """Gradients at parameters, and steps of an optimiser along them.
 
-    Parameters
-    ----------
-    batch_size : int
-        Examples in a batch.
-    norm_tiles : int
-        So many times ``norm_rows`` vectors is the norm's gradient estimated from at each step.
-    noise : ndarray of shape (d,) or None
-        Standard deviation of the noise that rows get at every step, by feature in their own units.
-    loss_unit : float
-        Losses and the norm are divided by it.
-
-    Attributes
-    ----------
-    gradient : ndarray of shape (n,)
-        As the last batch had it.
-    unit : ndarray of shape (d,)
-        What 1 in a feature of the rows is in the parameters.
+    The norm's gradient is estimated from ``norm_tiles`` times ``norm_rows`` vectors at each step. Rows get ``noise`` at
+    every step: its standard deviation by feature, in their own units. Losses and the norm are divided by ``loss_unit``.
+    ``gradient`` is as the last batch had it; ``unit`` (d,) is what 1 in a feature of the rows is in the parameters.
     """
 
     def __init__(

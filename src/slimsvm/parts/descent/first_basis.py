@@ -86,21 +86,10 @@ def expansion_of(
     rng: np.random.Generator,
     learn_metric: bool = False,
 ) -> Expansion:
-    """Return the expansion that a descent starts from.
+    """Return the expansion that a descent starts from: the name of a basis, a `Basis`, vectors (k, d) or a model.
 
-    Parameters
-    ----------
-    initial : str, Basis, vectors of shape (k, d) or KernelExpansion
-        A model of fewer than ``max_basis`` vectors is joined by rows that it has losses on, with coefficients 0.
-    kernel_rows : KernelRows
-        The problem's rows seen through its kernel.
-    learn_metric : bool
-        Whether feature scales start where they make a model's kernel of the problem's.
-
-    Raises
-    ------
-    ValueError
-        Vectors or model do not fit the problem.
+    A model of fewer than ``max_basis`` vectors is joined by rows that it has losses on, with coefficients 0. If the
+    metric is learned, feature scales start where they make a model's kernel of the problem's.
     """
     m, d = problem.task.n_outputs, kernel_rows.n_features
     if isinstance(initial, KernelExpansion):

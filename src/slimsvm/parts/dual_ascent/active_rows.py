@@ -45,23 +45,7 @@ class Improvement(NamedTuple):
 
 
 class ActiveRows:
-    """The active rows with their v and g; it chooses the working sets.
-
-    Parameters
-    ----------
-    dual : Dual
-        The dual of all rows.
-    cache : KernelValues
-        Kernel values of the active rows, and which rows are active.
-    working_set_size : int or None
-        None: by rule.
-
-    Attributes
-    ----------
-    v, g : float64 ndarrays of shape (n_active,)
-    n_steps : int
-        Steps of the whole fit.
-    """
+    """The active rows, those of ``cache``, with their v and g; it chooses working sets, of a size by rule if None."""
 
     def __init__(
         self,

@@ -71,12 +71,7 @@ class FinalPoint(NamedTuple):
 class Newton(ABC):
     """The linear systems of Newton steps, for a kernel matrix K that is centred or has the offset.
 
-    Attributes
-    ----------
-    mean : float64 ndarray of shape (n,)
-        Mean kernel value of each row with all rows.
-    keeps_values : bool
-        Whether all kernel values are kept, and not L alone.
+    ``mean`` (n,) is the mean kernel value of each row with all rows.
     """
 
     mean: Array
@@ -130,18 +125,7 @@ class Newton(ABC):
 
 
 class DenseNewton(Newton):
-    """The systems of so few rows that all kernel values are kept, and a low-rank factor if there is one.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, n)
-        Kernel values without the offset.
-
-    Attributes
-    ----------
-    values, K : float64 ndarrays of shape (n, n)
-        K is centred or has the offset.
-    """
+    """The systems of so few rows that all values are kept, without the offset, and a low-rank factor if there is."""
 
     keeps_values = True
 
@@ -191,10 +175,7 @@ class DenseNewton(Newton):
 class LowRankNewton(Newton):
     """The systems of many rows: L is computed from the kernel rows of its pivots, and stands for K.
 
-    Parameters
-    ----------
-    memory : float
-        Bytes for L and two copies of it.
+    The memory is for L and two copies of it.
     """
 
     keeps_values = False
@@ -247,14 +228,7 @@ class LowRankNewton(Newton):
 
 
 class InteriorPoint:
-    """The variables of the method; the module's docstring defines them.
-
-    Attributes
-    ----------
-    z, w, x : float64 ndarrays of shape (n_variables,)
-    v, g : float64 ndarrays of shape (n,)
-        g of the centred K.
-    """
+    """The variables of the method; the module's docstring defines them, with g of the centred K."""
 
     def __init__(self, newton: Newton, dual: Dual):
         self.newton, self.dual = newton, dual
@@ -439,12 +413,7 @@ class InteriorSwitch:
     def solve(self, tol: float, gradient: Callable[[Array], Array] | None = None) -> FinalPoint | None:
         """Return the dual point with the least violation that the method reaches; None if it finds none in time.
 
-        Parameters
-        ----------
-        tol : float
-            Violation that is asked for.
-        gradient : callable or None, default=None
-            Returns g of a dual point, computed from kernel values; where there is none, the method has them.
+        ``gradient`` returns g of a dual point, computed from kernel values; where there is none, the method has them.
         """
         newton, since = self.newton, 0
         best: FinalPoint | None = None

@@ -92,23 +92,8 @@ def numbers_per_value(kernel_rows: KernelRows) -> float:
 class KernelCache:
     """Kernel rows K(x_i, active rows), computed when they are asked for; the least recently used are replaced first.
 
-    Parameters
-    ----------
-    memory_limit : int
-        Bytes for the kernel rows.
-    active : int64 ndarray
-        Rows that are the columns at first.
-    room : Room
-        For the kernel rows.
-    grows : bool
-        True: the cache takes further columns and replaces kernel rows. False: it has room for all (`add`).
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_slots, capacity), of the type of ``kernel_rows``
-        The columns of a kernel row are in the order of ``active``; `of` says how far they are computed.
-    n_slots : int
-        The number of kernel rows that fit.
+    A cache that ``grows`` takes further columns and replaces kernel rows; another has room for all (`add`). ``values``
+    (n_slots, capacity) has the columns in the order of ``active``; `of` says how far they are computed.
     """
 
     def __init__(
@@ -244,19 +229,8 @@ class KernelCache:
 class GrowingCache:
     """Kernel rows of one working set of all active rows: only rows that violate have theirs computed.
 
-    Parameters
-    ----------
-    cache : KernelCache
-        It has room for all kernel rows.
-
-    Attributes
-    ----------
-    slots : int64 ndarray of shape (n,)
-        Where the kernel row of each active row is, or -1.
-    diagonal : ndarray of shape (n,) or None
-        None: all kernel rows were computed at once.
-    is_whole : bool
-        Whether all kernel rows are computed.
+    The cache has room for all of them. ``slots`` says where the kernel row of each active row is, or -1, and
+    ``is_whole`` whether all are computed; there is no ``diagonal`` if they were computed at once.
     """
 
     def __init__(self, cache: KernelCache):
@@ -305,29 +279,9 @@ class GrowingCache:
 class KernelValues:
     """Kernel values among active rows, from stored kernel rows or computed again, whichever is faster for these rows.
 
-    Parameters
-    ----------
-    memory_limit : int
-        Bytes for kernel rows, or a block.
-    active : int64 ndarray
-        The rows at first.
-    kept : Kept or None, default=None
-        A store in which kernel rows of all rows stay for the next fit, if they fit.
-    room : Room or None, default=None
-        Memory for other kernel rows and blocks.
-
-    Attributes
-    ----------
-    caches_rows : bool
-        Whether changes of g come from kernel rows.
-    cache : KernelCache or None
-        None: nothing is cached.
-    n_slots : int
-        The number of rows whose block, or kernel rows, fit.
-    best_size : int
-        The size of a working set.
-    whole_size : int
-        The largest number of active rows that begin as one working set.
+    In ``kept``, kernel rows of all rows stay for the next fit, if they fit; ``room`` is memory for other kernel rows
+    and blocks. Changes of g come from kernel rows if ``caches_rows``. The block, or kernel rows, of ``n_slots`` rows
+    fit. Up to ``whole_size`` active rows begin as one working set.
     """
 
     def __init__(
@@ -461,25 +415,8 @@ class KernelTable:
     """K between rows in slots: a new row costs one kernel value per row in the table, and none later.
 
     `KernelCache` drops kernel rows and computes them again; here none is dropped while its row is in use, since every
-    step of an online solver needs the values between all rows that it keeps.
-
-    Parameters
-    ----------
-    memory_limit : int
-        Bytes for the values.
-    name : str
-        Whose table it is, for the message when it is full.
-    first_slots : int
-        Rows that it has room for at first.
-
-    Attributes
-    ----------
-    values : ndarray of shape (capacity, capacity), of the type of ``kernel_rows``
-        Symmetric; entries between slots that are not in use are old ones, or 0.
-    row : int64 ndarray of shape (capacity,)
-        The row in every slot.
-    top : int
-        No slot in use is beyond.
+    step of an online solver needs the values between all rows that it keeps. ``name`` says whose table it is when it is
+    full.
     """
 
     def __init__(self, kernel_rows: KernelRows, memory_limit: int, name: str, first_slots: int):
@@ -487,9 +424,10 @@ class KernelTable:
         # Both tables are in memory while it grows, and the old one is at least half as wide.
         self.most = isqrt(4 * memory_limit // (5 * kernel_rows.dtype.itemsize))
         size = min(first_slots, self.most)
+        # Symmetric; entries between slots that are not in use are old ones, or 0.
         self.values = np.zeros((size, size), kernel_rows.dtype)
-        self.row = np.full(size, -1)
-        self.top = 0
+        self.row = np.full(size, -1)  # the row in every slot
+        self.top = 0  # no slot in use is beyond
 
     def add(self, rows: Array, used: Array) -> Array:
         """Add these rows, compute their kernel values, and return their slots; the slots ``used`` stay as they are."""

@@ -60,13 +60,7 @@ class LeaveOneOutSettings:
 
 
 class Values:
-    """Kernel values between training rows, plus the constant of a regularised intercept.
-
-    Parameters
-    ----------
-    fit : Fit
-        Kernel evaluations are added to its counter.
-    """
+    """Kernel values between training rows, plus the constant of a regularised intercept; the fit's counter has them."""
 
     def __init__(self, problem: Problem, fit: Fit) -> None:
         assert fit.kept is not None
@@ -248,16 +242,9 @@ class ScoreChanges:
 def leave_one_out(problem: Problem, fit: Fit, rows: Array) -> Array:
     """Return scores (len(rows), n_outputs) of training rows, each by approximately the model trained without it.
 
-    The column of a pair of classes has scores of their rows; the other rows have NaN there.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem that ``fit`` solved exactly: two classes, pairs of classes, labels or a regression.
-    fit : Fit
-        The fit with its ``kept`` store. Kernel evaluations are added to its counter.
-    rows : int64 ndarray
-        Ascending numbers of rows.
+    ``fit`` solved the problem exactly, one of two classes, pairs of classes, labels or a regression, and has its
+    ``kept`` store; its counter has the kernel evaluations. The numbers of rows ascend. The column of a pair of classes
+    has scores of their rows; the other rows have NaN there.
     """
     columns, own = Columns(problem, fit), problem.settings_of(LeaveOneOutSettings)
     place = np.full(problem.rows.n_rows, -1)

@@ -53,23 +53,10 @@ class PairRows(NamedTuple):
 
 
 class PairSets:
-    """The problems of some pairs, and their present dual points.
+    """The problems of some pairs of a problem's classes, and their present dual points.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem of all classes.
-    states : list of DualState or None
-        The states of earlier fits, for a warm start.
-    K : ndarray of shape (width, width)
-        Kernel values.
-    kept : Kept
-        The store of fits of the same K, in which each pair leaves its dual point and its scores Kv.
-
-    Attributes
-    ----------
-    v, g : float64 ndarrays of shape (n_rows_of_all_pairs,)
-    intercept, objective, lower_bound : float64 ndarrays of shape (n_pairs,)
+    ``states`` are those of earlier fits, for a warm start. In the store of fits of the same K, each pair leaves its
+    dual point and its scores Kv.
     """
 
     def __init__(self, problem: Problem, pairs: list[PairRows], states: list[DualState | None], K: Array, kept: Kept):

@@ -62,16 +62,9 @@ def draw_rows(
     accuracy: Accuracy = CHEAP,
     effort: float = 1.0,
 ) -> Draw:
-    """Draw the rows of a direction.
+    """Draw the rows of a direction at the present point, where a row's curvature is at most ``largest``.
 
-    Parameters
-    ----------
-    smoothed : SmoothedRows
-        The smoothed rows at the present point.
-    largest : float
-        Curvature of a row there.
-    effort : float, default=1.0
-        So many times the usual number of rows are drawn, and of less curvature by its square.
+    ``effort`` times the usual number of rows are drawn, and of less curvature by its square.
     """
     limit = effort * max(accuracy.max_rows, ROWS_PER_COORDINATE * passes.space.rank)
     near = passes.near_margin(smoothed, accuracy.negligible / effort**2 * largest, limit, rng)
@@ -95,16 +88,7 @@ def draw_ahead(
 def direction(
     passes: RowPasses, draw: Draw, gradient: Array, C: float, penalty: Array, accuracy: Accuracy, effort: float
 ) -> Array:
-    """Return -H⁻¹ gradient, (r + 1, m); the intercept is the last row.
-
-    Parameters
-    ----------
-    gradient : float64 ndarray of shape (r + 1, m)
-    penalty : float64 ndarray of shape (r + 1, 1)
-        Second derivative of the penalty.
-    effort : float
-        The same as for `draw_rows`.
-    """
+    """Return -H⁻¹ gradient, (r + 1, m), the intercept last; ``penalty`` (r + 1, 1) is its second derivative."""
     space, near, share = passes.space, draw.near, draw.near.share
     rows = space.whitened(near.index, draw.raw)
     curvature = (C * near.n / int(draw.limit) if near.n > draw.limit else C) * near.curvature
