@@ -61,8 +61,8 @@ struct Place {
     }
 };
 
-// The greatest of all lanes, whose last rounds were of single vectors from `rounds` on.
-SLIMSVM_INLINE Place greatest_of(const Greatest& all) {
+// The greatest of all lanes, and of the last places, which filled no vector.
+SLIMSVM_INLINE Place greatest_of(const Greatest& all, const Place& last) {
     Vec<double> top = all.top[0], below = all.below[0];
     IntVec<double> at = all.round[0] * LANES_ABREAST + lane_numbers();
     SLIMSVM_UNROLL for (int v = 1; v < ABREAST; ++v) {
@@ -74,6 +74,7 @@ SLIMSVM_INLINE Place greatest_of(const Greatest& all) {
     Place best = {top[0], below[0], at[0]};
     for (int lane = 1; lane < LANES<double>; ++lane) best.meet(top[lane], below[lane], at[lane]);
     if (best.k < 0) best.k = -1;
+    if (last.k >= 0) best.meet(last.top, last.below, last.k);
     return best;
 }
 
@@ -180,10 +181,7 @@ inline Slopes descend(Set<T, D>& set, double a, const T* row_a, double b, const 
             last_up.meet(g[k] + rise[k], 1.0, k);
             last_down.meet(drop[k] - g[k], 1.0, k);
         });
-    Slopes slopes = {greatest_of(ups), greatest_of(downs)};
-    if (last_up.k >= 0) slopes.up.meet(last_up.top, 1.0, last_up.k);
-    if (last_down.k >= 0) slopes.down.meet(last_down.top, 1.0, last_down.k);
-    return slopes;
+    return {greatest_of(ups, last_up), greatest_of(downs, last_down)};
 }
 
 // The same of the variables above 0 and of those below, where a variable at 0 rises with the first and falls with the
@@ -214,12 +212,8 @@ inline void descend_sides(Set<T, T>& set, double a, const T* row_a, const T* row
             last[v[k] < 0.0].up.meet(g[k] + rise[k], 1.0, k);
             last[v[k] <= 0.0].down.meet(drop[k] - g[k], 1.0, k);
         });
-    sides[0] = {greatest_of(ups), greatest_of(downs)};
-    sides[1] = {greatest_of(ups_below), greatest_of(downs_below)};
-    for (int side = 0; side < 2; ++side) {
-        if (last[side].up.k >= 0) sides[side].up.meet(last[side].up.top, 1.0, last[side].up.k);
-        if (last[side].down.k >= 0) sides[side].down.meet(last[side].down.top, 1.0, last[side].down.k);
-    }
+    sides[0] = {greatest_of(ups, last[0].up), greatest_of(downs, last[0].down)};
+    sides[1] = {greatest_of(ups_below, last[1].up), greatest_of(downs_below, last[1].down)};
 }
 
 // The slopes of the side that violates more, or of all.
@@ -255,9 +249,7 @@ inline int64_t best_partner(const Set<T, T>& set, const T* row, double own, doub
             const double away = most(top + drop[k] - g[k], 0.0);
             last.meet(away * away, most(own + double(diagonal[k]) - 2.0 * double(row[k]), TINY), k);
         });
-    Place best = greatest_of(gains);
-    if (last.k >= 0) best.meet(last.top, last.below, last.k);
-    return best.k;
+    return greatest_of(gains, last).k;
 }
 
 struct Ended {
@@ -322,9 +314,7 @@ inline int64_t second(const Set<T, double>& set, const T* row, double own, doubl
             const double part = most(up, 0.0) + least(down, 0.0);
             last.meet(part * part, most(own * diagonal[k] - cross * cross, TINY * own), k);
         });
-    Place best = greatest_of(gains);
-    if (last.k >= 0) best.meet(last.top, last.below, last.k);
-    return best.k;
+    return greatest_of(gains, last).k;
 }
 
 // One of two variables: its slope in the direction that it goes, its curvature, and how far it may go.

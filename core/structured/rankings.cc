@@ -48,11 +48,18 @@ struct Query {
     double* scores;
     int64_t *grades, *counts, *tree;
 
-    static int64_t bytes(const Queries& queries) { return 16 * queries.longest + 16 * queries.room + 8; }
-    static Query at(uint8_t* workspace, const Queries& queries) {
-        double* scores = reinterpret_cast<double*>(workspace + (8 - uintptr_t(workspace) % 8) % 8);
-        int64_t* grades = reinterpret_cast<int64_t*>(scores + queries.longest);
-        return {scores, grades, grades + queries.longest, grades + queries.longest + queries.room};
+    // Places the arrays in the call's workspace, if it is large enough.
+    template <class Call>
+    int32_t begin(Call& call) {
+        if (!Queries::fits(call)) return SLIMSVM_BAD_ARGUMENT;
+        const Queries queries(call, call.grades);
+        const int64_t bytes = 16 * queries.longest + 16 * queries.room + 8;
+        if (call.n_workspace < bytes) return needs_workspace(call, bytes);
+        scores = reinterpret_cast<double*>(call.workspace + (8 - uintptr_t(call.workspace) % 8) % 8);
+        grades = reinterpret_cast<int64_t*>(scores + queries.longest);
+        counts = grades + queries.longest;
+        tree = counts + queries.room;
+        return SLIMSVM_OK;
     }
     // Takes the rows, and returns an empty counter of their grades. twice_pairs: pairs of different grades, both ways.
     Counter take(const int64_t* rows, int64_t n, const double* all_scores, const int64_t* all_grades,
@@ -126,10 +133,8 @@ int32_t order_in_queries(struct slimsvm_order_in_queries_call* call) {
 }
 
 int32_t augment_swaps(struct slimsvm_augment_swaps_call* call) {
-    if (!Queries::fits(*call)) return SLIMSVM_BAD_ARGUMENT;
-    const Queries queries(*call, call->grades);
-    if (call->n_workspace < Query::bytes(queries)) return needs_workspace(*call, Query::bytes(queries));
-    const Query query = Query::at(call->workspace, queries);
+    Query query;
+    if (const int32_t status = query.begin(*call)) return status;
     const double* s = query.scores;
     const int64_t* g = query.grades;
     for (int64_t q = call->first; q < call->last; ++q) {
@@ -203,10 +208,8 @@ int32_t augment_average_precision(struct slimsvm_augment_average_precision_call*
 }
 
 int32_t swapped_shares(struct slimsvm_swapped_shares_call* call) {
-    if (!Queries::fits(*call)) return SLIMSVM_BAD_ARGUMENT;
-    const Queries queries(*call, call->grades);
-    if (call->n_workspace < Query::bytes(queries)) return needs_workspace(*call, Query::bytes(queries));
-    const Query query = Query::at(call->workspace, queries);
+    Query query;
+    if (const int32_t status = query.begin(*call)) return status;
     const double* s = query.scores;
     const int64_t* g = query.grades;
     for (int64_t q = call->first; q < call->last; ++q) {
