@@ -37,7 +37,7 @@ from scipy.special import roots_legendre
 
 from slimsvm.core.clock import check_time
 from slimsvm.deploy.plain_model import PlainModel, of_term
-from slimsvm.deploy.rows import as_rows, dense_rows
+from slimsvm.deploy.rows import as_rows, check_finite, dense_rows
 from slimsvm.kernels.kernel import NUMPY
 
 Array = np.ndarray
@@ -313,10 +313,8 @@ def explain_scores(
         found = f"{model.kind}, kernel {model.kernel.name}"
         raise ValueError(f"explain is for scores of rows of features, and there are none with {found}")
     data = _rows(X, "X", model)
-    rows, absent = (
-        _scaled(model, data),
-        None if background is None else _scaled(model, _rows(background, "background", model)),
-    )
+    rows = model.scaled(data)
+    absent = None if background is None else model.scaled(_rows(background, "background", model))
     if absent is not None and not len(absent):
         raise ValueError("background must have at least one row, found none")
     output_names, mixing = outputs_of(model)
@@ -341,14 +339,8 @@ def _rows(X: Any, name: str, model: PlainModel) -> Array:
     if rows.shape[1] != model.n_features:
         raise ValueError(f"{name} must have {model.n_features} features as in training, found {rows.shape[1]}")
     dense = dense_rows(rows, 0, rows.shape[0])
-    if not np.isfinite(dense).all():
-        row, column = np.argwhere(~np.isfinite(dense))[0]
-        raise ValueError(f"{name} must hold finite numbers, found {dense[row, column]} in row {row}, column {column}")
+    check_finite(dense, name)
     return dense
-
-
-def _scaled(model: PlainModel, rows: Array) -> Array:
-    return rows if model.scaling is None else model.scaling.rows(rows)
 
 
 def _base(model: PlainModel, absent: Array | None) -> Array:

@@ -12,7 +12,7 @@ from pathlib import Path
 from slimsvm.cli.data import ROWS, add_reading_options, in_memory, read_form
 from slimsvm.cli.model_file import check_outputs, load_steps
 from slimsvm.cli.output import CommandError
-from slimsvm.deploy import TARGETS, forms_with, table_writer_of, writer_of
+from slimsvm.deploy import TARGETS, forms_with, writer_of
 from slimsvm.deploy.c_header import DTYPES
 from slimsvm.deploy.plain_model import plain_model_of_parts
 from slimsvm.deploy.table_model import table_model
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if "table" in header:
         with damage_named(f"{args.model}: not a model this version knows"):
             table = table_model(header, arrays)
-        print(table_writer_of(args.to)(table, path, **options))
+        print(writer_of(args.to, of_table=True)(table, path, **options))
         return 0
     model = plain_model_of_parts(args.model, header, arrays, by_columns=False)
     if args.rows is not None:

@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """A form that models are written in: its writer as "module:function", its files' suffix, what it is, and the
-    writer's options.
-    """
+    """A form that models are written in."""
 
-    writer: str
-    suffix: str
-    text: str
-    options: tuple[str, ...] = ()
+    writer: str  # "module:function"
+    suffix: str  # of its files
+    text: str  # what it is
+    options: tuple[str, ...] = ()  # of the writer
+    table_writer: str = ""  # the same for a model of a table, with its encoders
 
 
 TARGETS = {
@@ -27,36 +26,40 @@ TARGETS = {
         ".h",
         "a C99 header without allocation and without a library",
         ("name", "dtype", "rows", "alpha"),
+        "c_table:write_table_c",
     ),
-    "onnx": Target("onnx_graph:write_onnx", ".onnx", "an ONNX graph of standard operators", ("dtype", "alpha")),
-    "wasm": Target("wasm_module:write_wasm", ".mjs", "an ES module that runs WebAssembly in a browser or in Node"),
-    "json": Target("json_model:write_json_model", ".json", "the model's numbers, for a predictor of your own"),
+    "onnx": Target(
+        "onnx_graph:write_onnx",
+        ".onnx",
+        "an ONNX graph of standard operators",
+        ("dtype", "alpha"),
+        "onnx_table:write_table_onnx",
+    ),
+    "wasm": Target(
+        "wasm_module:write_wasm",
+        ".mjs",
+        "an ES module that runs WebAssembly in a browser or in Node",
+        table_writer="wasm_module:write_table_wasm",
+    ),
+    "json": Target(
+        "json_model:write_json_model",
+        ".json",
+        "the model's numbers, for a predictor of your own",
+        table_writer="json_model:write_table_json",
+    ),
 }
 
 
 def forms_with(option: str) -> list[str]:
-    """Names of the forms whose writers have an option."""
+    """Return the names of the forms whose writers have an option."""
     return [name for name, target in TARGETS.items() if option in target.options]
 
 
-def writer_of(target: str) -> Callable[..., str]:
-    """``write(model, path) -> sentence`` of a target, imported now."""
-    module, _, function = TARGETS[target].writer.partition(":")
-    return getattr(import_module(f"slimsvm.deploy.{module}"), function)
-
-
-# Forms that hold the encoders of a table, too.
-OF_TABLES = {
-    "c": "c_table:write_table_c",
-    "onnx": "onnx_table:write_table_onnx",
-    "wasm": "wasm_table:write_table_wasm",
-    "json": "json_model:write_table_json",
-}
-
-
-def table_writer_of(target: str) -> Callable[..., str]:
-    """The same for a model of a table; a ValueError if there is no such form."""
-    if target not in OF_TABLES:
-        raise ValueError(f"a table is exported to {', '.join(map(repr, OF_TABLES))}; found {target!r}")
-    module, _, function = OF_TABLES[target].partition(":")
+def writer_of(target: str, of_table: bool = False) -> Callable[..., str]:
+    """Import and return ``write(model, path) -> sentence`` of a target; a ValueError if a table has no such form."""
+    forms = [name for name, known in TARGETS.items() if known.table_writer]
+    if of_table and target not in forms:
+        raise ValueError(f"a table is exported to {', '.join(map(repr, forms))}; found {target!r}")
+    writer = TARGETS[target].table_writer if of_table else TARGETS[target].writer
+    module, _, function = writer.partition(":")
     return getattr(import_module(f"slimsvm.deploy.{module}"), function)

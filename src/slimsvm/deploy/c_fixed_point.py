@@ -172,8 +172,7 @@ def fixed_point(model: PlainModel) -> FixedPointModel:
     largest_step = LARGEST[kernel.form]
     unit = (spread + (np.sqrt(REACH) if is_square else REACH)) / largest_step  # of x scale, one step
     # The vectors are rounded about the centre that float32 has.
-    raw = vectors if scaling is None else scaling.unscaled(vectors)
-    centre = (middle if scaling is None else scaling.unscaled(middle)).astype(np.float32)
+    raw, centre = model.unscaled(vectors), model.unscaled(middle).astype(np.float32)
     step = (scale / unit * (1.0 if scaling is None else scaling.factor)).astype(np.float32)
     rounded = np.rint((raw - centre) * step.astype(np.float64))
     step_of_u = unit**2 if is_square else unit

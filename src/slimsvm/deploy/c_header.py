@@ -88,28 +88,7 @@ SCORES = Values(lambda column: f"scores[{column}]", "NAME_N_OUTPUTS")
 def write_c(
     model: PlainModel, path: Any, name: str | None = None, dtype: str = "auto", rows: Any = None, alpha: Any = None
 ) -> str:
-    """Write a model as a C99 header; say in a sentence what was written.
-
-    Parameters
-    ----------
-    model : PlainModel
-    path : str or path-like
-    name : str or None, default=None
-        Beginning of the names in C; None: the file's name without its extension.
-    dtype : {"auto", "float32", "float64", "int16"}, default="auto"
-        Type of rows, scores and everything between. int16 is fixed point, for the RBF and the Laplacian kernel, with
-        rows and scores in float32. "auto" is float32 if scores are right to 5e-6 of the largest one, else float64.
-    rows : array-like of shape (n_rows, n_features), or a sparse matrix, default=None
-        Rows on which the error of the arithmetic is measured; None takes some near the vectors.
-    alpha : float or None, default=None
-        That of the sets of classes or the intervals that the header has, too; None: it has none.
-
-    Raises
-    ------
-    ValueError
-        A header does not support the kernel or the labels, the name is not one of C, a number exceeds the type, rows
-        have other columns, float32 cannot hold rows, or the model has no sets or intervals for this alpha.
-    """
+    """Write a model as a C99 header; say in a sentence what was written. `Fitted.to_c` has parameters and errors."""
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}; found {dtype!r}")
     name = name_for(path) if name is None else name

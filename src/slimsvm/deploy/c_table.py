@@ -15,7 +15,7 @@ from slimsvm.deploy.c_encoding import RANK, codes_in_c
 from slimsvm.deploy.c_header import c_header, check_name, name_for
 from slimsvm.deploy.c_text import array, classes_array, in_type, named, number
 from slimsvm.deploy.plain_model import KERNELS, PROBES, PlainModel
-from slimsvm.deploy.table_model import TableModel, counted
+from slimsvm.deploy.table_model import TableModel, counted, model_of_table
 from slimsvm.tables.encoders import DAYS_OF_YEAR, Levels, ManyLevels, Numbers, Times
 from slimsvm.tables.splines import DEGREE, END, KNOTS, N_SPLINES, AdditiveModel, every_spline
 from slimsvm.whole_file import write_whole
@@ -175,20 +175,8 @@ def write_table_c(
 ) -> str:
     """Write a C99 header of the encoders of columns, and of the models; say what was written.
 
-    Parameters
-    ----------
-    model : TableModel
-    path : str or path-like
-    name : str or None, default=None
-        As `slimsvm.deploy.c_header.write_c` has it.
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        "auto" is float32 if that is good enough for every model.
-    rows, alpha : None
-
-    Raises
-    ------
-    ValueError
-        The name is not one of C, or there are options that the header of a table does not have.
+    The parameters are those of `slimsvm.deploy.c_header.write_c`, of which the header of a table takes no rows to
+    measure on, no int16 and no alpha; ``dtype="auto"`` is float32 if that is good enough for every model.
     """
     if dtype == "int16" or rows is not None:
         raise ValueError("the header of a table is in float32 or float64, and takes no rows to measure on")
@@ -212,10 +200,9 @@ def _as_users_have_it(model: TableModel, part: Any, lines: Array) -> PlainModel:
     in splines.
     """
     if isinstance(part, AdditiveModel):
-        kind = "regression" if model.classes is None else "binary" if len(model.classes) == 2 else "pairs"
-        how = {} if model.classes is None else {"by_probability": True}
-        part = PlainModel(kind, KERNELS["linear"](), len(part.weights), None, part.weights, part.intercept, np.zeros(0),
-                          model.classes, how, examples=_some_splines(part))  # fmt: skip
+        weights = part.weights
+        linear = model_of_table(KERNELS["linear"](), len(weights), None, weights, part.intercept, model.classes)
+        part = replace(linear, examples=_some_splines(part))
     if model.classes is not None:
         return replace(part, calibration=lines)
     return replace(part, coef=model.spread * part.coef, intercept=model.mean + model.spread * part.intercept)
@@ -290,7 +277,7 @@ def _encode(model: TableModel, name: str, real: str) -> str:
         elif isinstance(encoder, Levels):
             body += filled(LEVELS, n=len(encoder.levels), **place)
         elif isinstance(encoder, ManyLevels):
-            means = (np.vstack([encoder.means, encoder.prior]) - encoder.prior) / encoder.spread
+            means = encoder.features_of_levels
             shape = f"[{len(means)}][{means.shape[1]}]"
             constants += array(f"means{j}", means, shape, "float64" if real == "double" else "float32")
             body += filled(MANY_LEVELS, n=len(encoder.levels), width=encoder.width, **place)

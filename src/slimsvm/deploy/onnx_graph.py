@@ -52,26 +52,7 @@ OPSETS = {"": OPSET, "ai.onnx.ml": 2}
 
 
 def write_onnx(model: PlainModel, path: Any, dtype: str = "auto", alpha: Any = None) -> str:
-    """Write a model as an ONNX file; say in a sentence what was written.
-
-    Parameters
-    ----------
-    model : PlainModel
-    path : str or path-like
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        Type of rows, of what is computed and of scores; "auto" is the cheapest mixture of both that is right for the
-        model.
-    alpha : float or None, default=None
-        That of the sets of classes ("set") or the intervals ("interval") that are among the outputs; None: none are.
-
-    Raises
-    ------
-    ImportError
-        The package onnx is not installed.
-    ValueError
-        The model labels sequences, there is no such dtype, float32 cannot hold its rows, or int64 its labels, or the
-        model has no sets or intervals for this alpha.
-    """
+    """Write a model as an ONNX file; say in a sentence what was written. `Fitted.to_onnx` has parameters and errors."""
     refuse(
         model.encoding,
         "an ONNX graph",

@@ -46,20 +46,8 @@ CASES = str, str.upper, str.capitalize
 def write_table_onnx(model: TableModel, path: Any, dtype: str = "auto", alpha: Any = None) -> str:
     """Write encoders and models as an ONNX file; say what was written.
 
-    Parameters
-    ----------
-    model : TableModel
-    path : str or path-like
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        Of what models compute; "auto" is the cheapest mixture that is right for each model.
-    alpha : None
-
-    Raises
-    ------
-    ImportError
-        The package onnx is not installed.
-    ValueError
-        No column has features, a column is named as an output, or alpha is given.
+    ``dtype`` is that of what models compute: "auto" is the cheapest mixture that is right for each model. A ValueError
+    says that no column has features, that a column is named as an output, or that alpha is given.
     """
     encoders = [encoder for encoder in model.encoding.encoders if encoder.width]
     if not encoders:
@@ -92,8 +80,7 @@ def _features(graph: Graph, encoder: Encoder) -> str:
     n = len(encoder.levels)
     codes = Node(graph, _codes(graph, encoder.name, encoder.levels), np.int64)
     if isinstance(encoder, ManyLevels):
-        means = (np.vstack([encoder.means, encoder.prior]) - encoder.prior) / encoder.spread
-        return graph.op("Gather", graph.constant(means), codes.name, axis=0)
+        return graph.op("Gather", graph.constant(encoder.features_of_levels), codes.name, axis=0)
     column = codes.op("Unsqueeze", codes, np.array([1]))
     return graph.cast(column.op("Equal", column, np.arange(n)).name, np.float64)
 

@@ -132,11 +132,19 @@ class PlainModel:
 
     def scores(self, X: Array) -> Array:
         """Scores (n, n_outputs) of a block of rows, as users have them: not scaled yet."""
-        X = X if self.scaling is None else self.scaling.rows(X)
+        X = self.scaled(X)
         total = np.tile(self.intercept, (len(X), 1))
         for vectors, coef in self._pieces():
             total += self._kernel_values(X, vectors) @ coef
         return total
+
+    def scaled(self, rows: Array) -> Array:
+        """Return rows as the kernel sees them."""
+        return rows if self.scaling is None else self.scaling.rows(rows)
+
+    def unscaled(self, rows: Array) -> Array:
+        """Return rows as users have them, of rows as the kernel sees them."""
+        return rows if self.scaling is None else self.scaling.unscaled(rows)
 
     @property
     def is_one_product(self) -> bool:

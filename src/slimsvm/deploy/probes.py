@@ -43,14 +43,14 @@ def probes(model: PlainModel) -> list[Array]:
     """
     if model.vectors is None:
         if model.examples is not None:
-            return [_before_scaling(model, model.examples)]
+            return [model.unscaled(model.examples)]
         rows = np.random.default_rng(0).standard_normal((PROBES, model.n_features))
-        return [_before_scaling(model, rows + _between_classes(model))]
+        return [model.unscaled(rows + _between_classes(model))]
     if not len(model.coef):
         return []
     every, vectors = slice(None, None, -(-len(model.coef) // PROBES)), model.dense_vectors()
     groups = vectors, vectors + _step_aside(model), 0.5 * (vectors + vectors.mean(axis=0))
-    return [_before_scaling(model, rows[every]) for rows in groups]
+    return [model.unscaled(rows[every]) for rows in groups]
 
 
 def share_of_error(model: PlainModel, scores: Callable[[Array], Array], rows: type = np.float32) -> float:
@@ -214,10 +214,6 @@ def _between_classes(model: PlainModel) -> Array:
     if model.kind not in (*MARGINS, "one class"):
         return np.zeros(model.n_features)
     return np.linalg.lstsq(model.coef.T, -model.intercept, rcond=None)[0]
-
-
-def _before_scaling(model: PlainModel, rows: Array) -> Array:
-    return rows if model.scaling is None else model.scaling.unscaled(rows)
 
 
 def folded(model: PlainModel) -> tuple[Array, Array, Array]:

@@ -93,14 +93,21 @@ def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table
         part: Any = AdditiveModel(coef, own["intercept"], encoding.are_flags)
         if "weights" not in own:
             kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
-            kind = "regression" if classes is None else "binary" if len(classes) == 2 else "pairs"
             basis = vectors[own["rows"]].astype(np.float64)
-            how = {} if classes is None else {"by_probability": True}
-            part = PlainModel(kind, kernel, n_features, basis, coef, own["intercept"], np.zeros(0), classes, how)
+            part = model_of_table(kernel, n_features, basis, coef, own["intercept"], classes)
         model.machines.append((float(fact["weight"]), part, own["calibration"]))
     if not model.machines:
         raise ValueError("there is no model")
     return model
+
+
+def model_of_table(
+    kernel: Any, n_features: int, vectors: Any, coef: Array, intercept: Array, classes: Array | None
+) -> PlainModel:
+    """Make one of a table's models, whose class is the one with the highest probability, whatever the score's sign."""
+    kind = "regression" if classes is None else "binary" if len(classes) == 2 else "pairs"
+    how = {} if classes is None else {"by_probability": True}
+    return PlainModel(kind, kernel, n_features, vectors, coef, intercept, np.zeros(0), classes, how)
 
 
 def checked_misfits(arrays: Mapping[str, Array], name: str = "misfits") -> Array:

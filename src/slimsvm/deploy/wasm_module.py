@@ -1,8 +1,13 @@
-"""A model as one ES module: the C runtime as WebAssembly, the model's file, and what calls the one with the other."""
+"""A model, or that of a table with its encoders, as one ES module, with the C runtime as WebAssembly in it.
+
+The runtime scores by the model's file; rows of a table are encoded by JavaScript.
+"""
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +17,14 @@ from slimsvm.deploy.decisions import KINDS
 from slimsvm.deploy.plain_model import PlainModel, describe, whole_numbers
 from slimsvm.deploy.rows import CsrRows
 from slimsvm.deploy.steps import FORMS_WITH_STEPS, refuse
+from slimsvm.deploy.table_model import TableModel, counted
 from slimsvm.modelfile import model_parts
+from slimsvm.tables.encoders import Encoder, Levels, ManyLevels, Numbers, Times, places_of
+from slimsvm.tables.splines import KNOTS
 from slimsvm.whole_file import write_whole
 
 FOLDER = Path(__file__).parent
-MODULE, RUNTIME = FOLDER / "slimsvm.mjs", FOLDER / "slimsvm_predict.wasm"
+MODULE, TABLE, RUNTIME = FOLDER / "slimsvm.mjs", FOLDER / "slimsvm_table.mjs", FOLDER / "slimsvm_predict.wasm"
 ESTIMATORS = {kind: estimator for estimator, kind in KINDS.items()} | dict.fromkeys(
     ("counts", "targets", "quantiles"), "SVR"
 )
@@ -28,18 +36,16 @@ const runtime = "{runtime}";
 const file = "{file}";
 export default await SlimModel.load(bytesOf(runtime), bytesOf(file));
 """
+TABLE_INSTANCE = """
+// {text}
+const runtime = "{runtime}";
+const facts = {facts};
+export default await SlimTable.load(bytesOf(runtime), facts);
+"""
 
 
 def write_wasm(model: PlainModel, path: Any) -> str:
-    """Write a model as an ES module; say in a sentence what was written.
-
-    Raises
-    ------
-    FileNotFoundError
-        The package came without the compiled runtime.
-    ValueError
-        Labels are whole numbers that JavaScript's numbers do not hold.
-    """
+    """Write a model as an ES module, and say in a sentence what was written; `Fitted.to_wasm` lists the errors."""
     refuse(model.encoding, "a WebAssembly module", FORMS_WITH_STEPS)
     check_labels(model.classes)
     parts = {"runtime": base64(runtime_bytes()), "file": base64(slim_bytes(model)), "text": describe(model)}
@@ -118,3 +124,53 @@ def _short(values: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         short = values.astype(np.float32)
     return short if np.array_equal(short, values) else values
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def write_table_wasm(model: TableModel, path: Any) -> str:
+    """Write encoders and models as an ES module; say what was written."""
+    check_labels(model.classes)
+    facts = {
+        "classes": None if model.classes is None else model.classes.tolist(),
+        "mean": model.mean,
+        "spread": model.spread,
+        "flags": model.encoding.are_flags.tolist(),
+        "columns": [column_facts(encoder) for encoder in model.encoding.encoders],
+        "models": [model_facts(*each) for each in model.machines],
+    }
+    text = f"a table of {len(facts['columns'])} columns, {counted(model.machines)}"
+    parts = {"runtime": base64(runtime_bytes()), "facts": json.dumps(facts, allow_nan=False), "text": text}
+    whole = MODULE.read_text(encoding="utf-8") + TABLE.read_text(encoding="utf-8") + TABLE_INSTANCE.format(**parts)
+    write_whole(path, [whole])
+    return f"{path}: ES module with WebAssembly, {text}, {len(whole):,} bytes"
+
+
+def column_facts(encoder: Encoder) -> dict[str, Any]:
+    """What JavaScript knows of a column; of levels the places of all texts that stand for them."""
+    facts: dict[str, Any] = {"name": encoder.name, "kind": encoder.kind if encoder.width else "left out"}
+    if isinstance(encoder, Numbers | Times):
+        facts |= {"values": encoder.values.tolist(), "deviates": encoder.deviates.tolist()}
+        facts |= {"flag": encoder.flags_missing}
+    if isinstance(encoder, Times):
+        facts["cycles"] = list(encoder.cycles)
+    if isinstance(encoder, Levels | ManyLevels):
+        places = places_of(encoder.levels)
+        facts |= {"missing": places.pop(None, None), "places": list(places.items()), "n": len(encoder.levels)}
+    if isinstance(encoder, ManyLevels):
+        facts["means"] = encoder.features_of_levels.tolist()
+    return facts
+
+
+def model_facts(weight: float, part: Any, lines: np.ndarray) -> dict[str, Any]:
+    """What JavaScript knows of a model: the file that the runtime scores by, or the additive model's weights."""
+    facts: dict[str, Any] = {"weight": weight, "calibration": lines.tolist()}
+    if isinstance(part, PlainModel):
+        scores_of_pairs = {"decision_function_shape": "ovo"} if part.kind == "pairs" else {}
+        return facts | {"file": base64(slim_bytes(replace(part, options=scores_of_pairs)))}
+    return facts | {
+        "weights": part.weights.tolist(),
+        "intercept": part.intercept.tolist(),
+        "knots": KNOTS.tolist(),
+    }

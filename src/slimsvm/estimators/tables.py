@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from slimsvm.core.clock import no_limit, time_limit
 from slimsvm.core.threads import one_blas_thread
-from slimsvm.deploy import table_writer_of
+from slimsvm.deploy import writer_of
 from slimsvm.deploy.conformal import check_alpha, intervals_of, sets_of_table
 from slimsvm.deploy.table_model import table_model
 from slimsvm.docstrings import described
@@ -177,7 +177,7 @@ class TableEstimator(BaseEstimator):
             There is no such form, or it cannot hold a column's name or a label.
         """
         check_is_fitted(self)
-        table_writer_of(to)(table_model(*table_parts(self)), path, **options)
+        writer_of(to, of_table=True)(table_model(*table_parts(self)), path, **options)
 
     def explain(self, X, background, *, n_permutations=20, random_state=0):
         """Shapley values of columns: how much each adds to a row's prediction.

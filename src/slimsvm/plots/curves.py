@@ -78,12 +78,12 @@ def additive_curves(estimator: Any, X: Any = None) -> tuple[list[Curve], list[st
     names, mixing = outputs_of(model)
     of_outputs = replace(model, coef=model.coef @ mixing, intercept=np.zeros(mixing.shape[1]))
     rows = _rows(model, X)
-    scaled, curves = _scaled(model, rows), []
+    scaled, curves = model.scaled(rows), []
     for term in kernel.single_terms(model.n_features):
         own = of_term(of_outputs, term)
         at, places = _places(model, term.columns, rows)
         of_rows = own.scores(scaled[:, term.columns])
-        values = own.scores(_scaled(model, places)[:, term.columns]) - of_rows.mean(axis=0)
+        values = own.scores(model.scaled(places)[:, term.columns]) - of_rows.mean(axis=0)
         curves.append(Curve(_name(model, term.columns), at, values, float(of_rows.std(axis=0).max())))
     return curves, names
 
@@ -91,8 +91,7 @@ def additive_curves(estimator: Any, X: Any = None) -> tuple[list[Curve], list[st
 def _rows(model: PlainModel, X: Any) -> Array:
     """Return the rows that were given, or else the vectors, before any scaling."""
     if X is None:
-        vectors = model.dense_vectors()
-        return vectors if model.scaling is None else model.scaling.unscaled(vectors)
+        return model.unscaled(model.dense_vectors())
     check_names(X, model.feature_names)
     given = as_rows(X)
     if given.shape[1] != model.n_features or not given.shape[0]:
@@ -100,10 +99,6 @@ def _rows(model: PlainModel, X: Any) -> Array:
     rows = dense_rows(given, 0, given.shape[0])
     check_finite(rows)
     return rows
-
-
-def _scaled(model: PlainModel, rows: Array) -> Array:
-    return rows if model.scaling is None else model.scaling.rows(rows)
 
 
 def _places(model: PlainModel, columns: slice, rows: Array) -> tuple[Array | list[str], Array]:

@@ -259,7 +259,6 @@ def _vectors(estimator: Any) -> Array | None:
         model = plain_model_of(estimator)
         if model.vectors is None:
             return None
-        scaled = model.dense_vectors()
-        return scaled if model.scaling is None else model.scaling.unscaled(scaled)
+        return model.unscaled(model.dense_vectors())
     vectors: Any = getattr(estimator, "basis_vectors_", getattr(estimator, "support_vectors_", None))
     return vectors.toarray() if is_sparse(vectors) else vectors

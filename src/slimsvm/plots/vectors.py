@@ -105,8 +105,7 @@ class VectorsDisplay:
         order = np.argsort(-weights, kind="stable")[:max_vectors]
         if not len(order):
             raise ValueError("the model has no vectors")
-        vectors = model.dense_vectors()[order]
-        vectors = vectors if model.scaling is None else model.scaling.unscaled(vectors)
+        vectors = model.unscaled(model.dense_vectors()[order])
         n_features = vectors.shape[1]
         if shape is not None and shape[0] * shape[1] != n_features:
             raise ValueError(f"shape {tuple(shape)} has {shape[0] * shape[1]} pixels, the vectors have {n_features}")

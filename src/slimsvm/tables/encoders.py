@@ -190,9 +190,16 @@ class ManyLevels(Encoder):
         """A feature for each target."""
         return len(self.prior)
 
+    @property
+    def features_of_levels(self) -> Array:
+        """The features of each level, and in the last row those of others: means above that of all rows, in units of
+        their spread.
+        """
+        return (np.vstack([self.means, self.prior]) - self.prior) / self.spread
+
     def features(self, column: Column) -> Array:
-        """Means above that of all rows, in units of their spread."""
-        return (np.vstack([self.means, self.prior])[_codes(column, self.levels)] - self.prior) / self.spread
+        """The features of the rows' levels."""
+        return self.features_of_levels[_codes(column, self.levels)]
 
     def told(self) -> str:
         """How many levels there are."""
