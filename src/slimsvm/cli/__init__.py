@@ -93,17 +93,8 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        What follows the program's name; by default that of this process.
-
-    Returns
-    -------
-    int
-        0 done, 1 bad input or failed work, 2 wrong usage.
+    """Run the command line on the given words, or on those of this process, and return 0, 1 for bad input or failed
+    work, or 2 for wrong usage.
     """
     if argv is None and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # letters that its encoding has not are shown by their codes

@@ -41,29 +41,15 @@ ZERO_BASED: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
 @dataclass(frozen=True)
 class Part:
-    """Rows and labels as they were read.
+    """Rows and labels as they were read."""
 
-    Parameters
-    ----------
-    name : str
-        The file, or the set and its part.
-    X : ndarray or csr_array of shape (n, d)
-    y : ndarray of shape (n,) or None
-        None if the file has no labels.
-    extra : dict
-        What else `fit` and `score` take: the ``groups`` of rows to rank, the ``lengths`` of sequences.
-    names : list of str or None
-        The features, where the file has names of columns.
-    label : str or None
-        The column of the labels, where it has a name.
-    """
-
-    name: str
-    X: Any
-    y: Any
+    name: str  # the file, or the set and its part
+    X: Any  # ndarray or csr_array of shape (n, d)
+    y: Any  # shape (n,); None if the file has no labels
+    # What else `fit` and `score` take: the ``groups`` of rows to rank, the ``lengths`` of sequences.
     extra: dict[str, Any] = field(default_factory=dict)
-    names: list[str] | None = None
-    label: str | None = None
+    names: list[str] | None = None  # of the features, if the file has names of columns
+    label: str | None = None  # the column of the labels, if it has a name
 
     @property
     def n_rows(self) -> int:
@@ -105,20 +91,11 @@ def is_set(source: str) -> bool:
 
 @dataclass(frozen=True)
 class Trained:
-    """The features and the label that a model was trained on; other rows must have the same.
-
-    Parameters
-    ----------
-    n_features : int
-    names : list of str or None
-        The features, where they have names.
-    label : str or None
-        The column of the labels, where it has a name.
-    """
+    """The features and the label that a model was trained on; other rows must have the same."""
 
     n_features: int
-    names: Sequence[str] | None = None
-    label: str | None = None
+    names: Sequence[str] | None = None  # of the features, if they have names
+    label: str | None = None  # the column of the labels, if it has a name
 
 
 def asked_of(args: argparse.Namespace, trained: Trained | None, labels_needed: bool) -> Asked:
@@ -139,17 +116,8 @@ def read_part(
 ) -> Part:
     """Read rows and labels of one file.
 
-    Parameters
-    ----------
-    source : str
-    args : Namespace
-        The options of `add_reading_options`.
-    trained : Trained, optional
-        Columns the file must have (LIBSVM text: may have).
-    labels_needed : bool
-        False: a CSV or .npz file may also hold features alone.
-    query_id : bool
-        Whether rows must name their queries.
+    It must have the columns of ``trained``, LIBSVM text may have them. Without ``labels_needed`` a CSV or .npz file may
+    hold features alone; with ``query_id`` rows must name their queries.
     """
     if not os.path.exists(source):
         hint = "standard input is /dev/stdin" if source == "-" else "see `slimsvm datasets`"
@@ -191,17 +159,9 @@ def files_of(source: str) -> list[str]:
 
 
 def read_blocks(source: str, args: argparse.Namespace, trained: Trained | None, labels_needed: bool) -> Part:
-    """Return rows as `Blocks`, and their labels.
+    """Return rows as `Blocks`, and their labels, which Parquet may lack unless they are needed.
 
-    Parameters
-    ----------
-    source : str
-    args : Namespace
-        The options of `add_reading_options`.
-    trained : Trained or None
-        Features that there must be (LIBSVM text: may be).
-    labels_needed : bool
-        False: Parquet may hold no labels.
+    There must be the features of ``trained``; in LIBSVM text there may be.
     """
     files = files_of(source)
     if not files:
@@ -312,21 +272,10 @@ def read_form(
     labels_needed: bool = True,
     test: bool = False,
 ) -> Part:
-    """Read rows, labels and what else `fit` needs, from a file or a part of a benchmark set.
+    """Read rows, labels and what else `fit` needs, from a file or from a benchmark set's training or test part.
 
-    Parameters
-    ----------
-    form : {"rows", "queries", "sequences"}
-    source : str
-        File, or name of a benchmark set.
-    args : Namespace
-        The options of `add_reading_options`.
-    trained : Trained, optional
-        The training of the model, which says what features there must be.
-    labels_needed : bool
-        False: the file may hold no labels (rows), no queries, or by ``args.unlabelled`` no label column (sequences).
-    test : bool
-        Of a benchmark set the test part.
+    There must be the features of ``trained``. Without ``labels_needed`` the file may hold no labels (rows), no queries,
+    or by ``args.unlabelled`` no label column (sequences).
     """
     n_features = None if trained is None else trained.n_features
     if is_set(source):

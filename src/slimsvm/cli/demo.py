@@ -57,22 +57,12 @@ SETS: dict[str, tuple[dict[str, float], int]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the table's sizes.
+    """Settings of the table's sizes."""
 
-    Parameters
-    ----------
-    rows : int
-        Largest number of training rows, unless --rows says another.
-    board_rows, test_rows : int
-        Rows of the checkerboard, and largest number of test rows.
-    fit_seconds, certificate_seconds : float
-        Limits of a fit of ours and of the certificate; the table says which fits reached the limit.
-    """
-
-    rows: int = 20_000
-    board_rows: int = 20_000
-    test_rows: int = 10_000
-    fit_seconds: float = 60
+    rows: int = 20_000  # most training rows, unless --rows says another number
+    board_rows: int = 20_000  # of the checkerboard
+    test_rows: int = 10_000  # most test rows
+    fit_seconds: float = 60  # limit of a fit of ours; the table says which fits reached it
     certificate_seconds: float = 20
 
 
@@ -310,12 +300,8 @@ def write_page(path: Any, max_rows: int) -> str:
 def page(points: list[Shown], digits: Shown) -> str:
     """Return the text of the page.
 
-    Parameters
-    ----------
-    points : list of Shown
-        Classifiers of two features between −1 and 1, two or three classes.
-    digits : Shown
-        A classifier of images of 28 × 28 or of 8 × 8 pixels, whose values are multiples of 1/255.
+    ``points`` classify rows of two features between −1 and 1, of two or three classes; ``digits`` classifies images of
+    28 × 28 or of 8 × 8 pixels, whose values are multiples of 1/255.
     """
     images = np.rint(255 * digits.rows).astype(np.uint8)
     drawn = {"images": [base64(image.tobytes()) for image in images], "side": math.isqrt(images.shape[1])}

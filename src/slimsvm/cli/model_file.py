@@ -165,15 +165,8 @@ IGNORES_CASE = sys.platform in ("darwin", "win32")
 def check_outputs(outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
     """Refuse to write onto what is read, and to write two things to one file, before anything is written.
 
-    Parameters
-    ----------
-    outputs, inputs : sequence of str, path-like or None
-        Files; inputs are also folders, patterns of names and benchmark sets. None is left out.
-
-    Raises
-    ------
-    CommandError
-        An output is an input, or another output, under this name or another (a link, a relative path).
+    Outputs are files; inputs are also folders, patterns of names and benchmark sets. None is left out. A file is known
+    by other names, too (a link, a relative path).
     """
     written = [os.fspath(path) for path in outputs if path is not None]
     read = [(source, file) for source in inputs if source is not None for file in _files_read(os.fspath(source))]

@@ -227,15 +227,10 @@ def predict(estimator: Any, part: Part) -> np.ndarray:
 
 
 def quality(estimator: Any, part: Part, predicted: np.ndarray) -> dict[str, Any]:
-    """Measure predictions: error rate of a classifier, of a sequence labeller also of whole sequences; the measure of a
-    ranking and its NDCG (if no label is negative); mean absolute and root mean squared error of a regression.
+    """Measure predictions against the labels of a part, as its file gave them.
 
-    Parameters
-    ----------
-    estimator : SVC, SVR, RankSVM or SequenceSVM
-    part : Part
-        The part, with its true labels as a file gave them.
-    predicted : ndarray of shape (n,)
+    A classifier has an error rate, a sequence labeller also that of whole sequences; a ranking has its measure and NDCG
+    (if no label is negative); a regression has the mean absolute and the root mean squared error.
     """
     y = part.y
     if isinstance(estimator, RankSVM):

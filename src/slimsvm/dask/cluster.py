@@ -20,14 +20,8 @@ from slimsvm.rows import find_not_finite, first_missing, is_sparse, say_not_fini
 
 
 def client_of(given: Any) -> Any:
-    """Return the given client, or the connected one.
-
-    Raises
-    ------
-    ImportError
-        There is no dask.distributed.
-    ValueError
-        None was given, and none is connected; or what was given is no client.
+    """Return the given client, or the connected one; a ValueError says that none is, or that what was given is no
+    client.
     """
     try:
         from distributed import get_client
@@ -131,26 +125,14 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Partitions:
-    """The partitions as arrays in the workers' memory.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    arrays : list of futures
-    bounds : int64 ndarray of shape (len(arrays) + 1,)
-        Partition i has the rows bounds[i], …, bounds[i + 1] − 1.
-    n_features : int
-    dtype : numpy.dtype
-    names : list of str or None
-        The names of the columns.
-    """
+    """The partitions as arrays in the workers' memory."""
 
     cluster: Cluster
-    arrays: list[Any]
-    bounds: np.ndarray
+    arrays: list[Any]  # futures
+    bounds: np.ndarray  # partition i has the rows bounds[i], …, bounds[i + 1] − 1
     n_features: int
     dtype: np.dtype
-    names: list[str] | None
+    names: list[str] | None  # of the columns, if they have names
 
     def cut(self, lo: int, hi: int) -> Any:
         """Return the rows lo, …, hi − 1 as one array on a worker."""
@@ -166,31 +148,15 @@ class Partitions:
 
 @dataclass(frozen=True)
 class Look:
-    """The report of a worker about a partition.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : numpy.dtype
-    bad : (row, column, value) or None
-        The first number that is not finite.
-    names : list of str or None
-        The partition's columns, if they differ from the collection's.
-    text : (str, str) or None
-        A column that holds no numbers, and its type.
-    sparse : str or None
-        The type of a sparse matrix.
-    masked : int or None
-        The row of the first masked entry.
-    """
+    """The report of a worker about a partition."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    bad: tuple[int, int, Any] | None = None
-    names: list[str] | None = None
-    text: tuple[str, str] | None = None
-    sparse: str | None = None
-    masked: int | None = None
+    bad: tuple[int, int, Any] | None = None  # row, column and value of the first number that is not finite
+    names: list[str] | None = None  # the partition's columns, if they differ from the collection's
+    text: tuple[str, str] | None = None  # a column that holds no numbers, and its type
+    sparse: str | None = None  # the type of a sparse matrix
+    masked: int | None = None  # the row of the first masked entry
 
 
 def partitions_of(X: Any, cluster: Cluster) -> Partitions:
@@ -316,10 +282,7 @@ def _joined(cuts: list[tuple[int, int]], dtype: np.dtype, *pieces: Any) -> np.nd
 def vector_of(name: str, values: Any, cluster: Cluster) -> Any:
     """Return labels or weights of a Dask collection as an array in this process; other values come back as they are.
 
-    Raises
-    ------
-    ValueError
-        A partition has another kind of labels than the first, or a NaN or an infinity.
+    A ValueError names a partition with another kind of labels than the first, or with a NaN or an infinity.
     """
     if not hasattr(values, "to_delayed"):
         return values

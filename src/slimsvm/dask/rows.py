@@ -24,19 +24,11 @@ from slimsvm.tasks import Examples
 
 @dataclass(frozen=True)
 class TaskSizes:
-    """Settings of the parts in one task: a task costs about a millisecond, and the last ones should end together.
+    """Settings of the parts in one task: a task costs about a millisecond, and the last ones should end together."""
 
-    Parameters
-    ----------
-    rows, n_bytes : int
-        Most rows, and most bytes of them, of a task.
-    per_thread : int
-        Least number of tasks for each thread of the workers.
-    """
-
-    rows: int = 1 << 20
-    n_bytes: int = 1 << 28
-    per_thread: int = 4
+    rows: int = 1 << 20  # the most rows of a task
+    n_bytes: int = 1 << 28  # the most bytes of them
+    per_thread: int = 4  # the fewest tasks for each thread of the workers
 
 
 TASK_SIZES = TaskSizes()
@@ -50,24 +42,12 @@ class Kept:
 
 
 class DaskRows(Rows):
-    """Rows of a Dask array or dataframe.
+    """Rows of a Dask array with known chunks, or of a dataframe.
 
     They lie with the workers in blocks of one or several parts; passes are tasks, one for each block, whose sums come
-    back.
-
-    Parameters
-    ----------
-    X : dask array of shape (n, d) with known chunks, or dask dataframe
-    cluster : Cluster
-    sizes : TaskSizes
-
-    Raises
-    ------
-    TypeError
-        Values are not real numbers.
-    ValueError
-        X has not two dimensions, has chunks of unknown size, or a partition has other columns, another type or other
-        rows than it should, or a NaN or an infinity; the message names partition and row.
+    back. A TypeError says that values are not real numbers. A ValueError names the partition and the row: X has not two
+    dimensions, has chunks of unknown size, or a partition has other columns, another type or other rows than it should,
+    or a NaN or an infinity.
     """
 
     in_memory = False
@@ -179,36 +159,20 @@ class DaskRows(Rows):
 
 @dataclass(frozen=True)
 class Made:
-    """The results of a task, and the workers that contributed.
+    """The results of a task, and the workers that contributed."""
 
-    Parameters
-    ----------
-    values : list
-        One for each part.
-    makers : frozenset of (str, str)
-        Instruction set and address of the worker, and of those whose results went into this one.
-    """
-
-    values: list[Any]
+    values: list[Any]  # one for each part
+    # Instruction set and address of the worker, and of those whose results went into this one.
     makers: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a task.
+    """The work of a task."""
 
-    Parameters
-    ----------
-    function : bytes
-        Pickled, as are all the values below: no one between client and worker looks into them.
-    bounds : list of (int, int)
-        The parts of the block.
-    own : list of (list or None)
-        Further arguments: for each a list with a value for each part, or None where the worker kept the values.
-    """
-
-    function: bytes
-    bounds: list[tuple[int, int]]
+    function: bytes  # pickled, as are all the values below: no one between client and worker looks into them
+    bounds: list[tuple[int, int]]  # the parts of the block
+    # Further arguments: a list with a value for each part, or None if the worker kept the values.
     own: list[list[Any] | None]
 
 

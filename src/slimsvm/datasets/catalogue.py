@@ -24,28 +24,16 @@ ScalingName = Literal["minmax", "standard", "maxabs"]
 
 @dataclass(frozen=True)
 class Source:
-    """One benchmark set.
-
-    Attributes
-    ----------
-    files : tuple of str
-    read : callable
-        Of their paths (and the realisation's number, where there are several) to the arrays of a Dataset by name.
-    shape : (n_train, n_test, n_features, n_classes)
-    description, origin : str
-    scaling : str or None
-        The scaling it gets unless another is asked for.
-    n_realisations : int
-        More than 1: `name-k` is realisation k, `name` the first.
-    """
+    """One benchmark set."""
 
     files: tuple[str, ...]
+    # Makes the arrays of a Dataset, by name, of these files (and of the number of a realisation, if there are several).
     read: Callable[..., dict[str, Any]]
-    shape: tuple[int, int, int, int]
+    shape: tuple[int, int, int, int]  # n_train, n_test, n_features, n_classes
     description: str
     origin: str
-    scaling: ScalingName | None = None
-    n_realisations: int = 1
+    scaling: ScalingName | None = None  # what it gets unless another is asked for
+    n_realisations: int = 1  # more than 1: `name-k` is realisation k, `name` the first
 
 
 Arrays = dict[str, Any]

@@ -17,46 +17,19 @@ from slimsvm.datasets.files import EXACT, DataError, labels_of, number, quote, s
 
 
 class Table(NamedTuple):
-    """Rows as they were read, their labels, and the names of the columns.
+    """Rows as they were read, their labels, and the names of the columns."""
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n, d)
-    y : ndarray of shape (n,) or None
-    names : list of str or None
-        The features, where they have names.
-    label : str or None
-        The column of the labels, where it has a name.
-    qid : ndarray of shape (n,), int64, or None
-    """
-
-    X: Any
-    y: np.ndarray | None
-    names: list[str] | None = None
-    label: str | None = None
-    qid: np.ndarray | None = None
+    X: Any  # ndarray or csr_array of shape (n, d)
+    y: np.ndarray | None  # shape (n,)
+    names: list[str] | None = None  # of the features, if they have names
+    label: str | None = None  # the column of the labels, if it has a name
+    qid: np.ndarray | None = None  # int64, of each row
 
 
 def parse_csv(content: bytes, name: str, asked: Asked) -> Table:
-    """Parse CSV (commas, semicolons or tabs), with or without a header.
+    """Parse CSV (commas, semicolons or tabs) in UTF-8, with or without a header; ``name`` is the file's, for messages.
 
-    Parameters
-    ----------
-    content : bytes
-        The text, UTF-8.
-    name : str
-        The file's name, for messages.
-    asked : Asked
-
-    Returns
-    -------
-    Table
-        Of float64; labels as `labels_of` gives them.
-
-    Raises
-    ------
-    DataError
-        For any other text; names the line and the column.
+    Rows are float64, labels as `labels_of` gives them. A DataError names the line and the column of any other text.
     """
     text = _decoded(content, name)
     reader, rows = _rows_of(text, name)
@@ -206,30 +179,15 @@ _WHOLE = re.compile(r"0|[1-9][0-9]*")
 
 @dataclass(frozen=True)
 class Asked:
-    """The columns that a file of rows must have.
+    """The columns that a file of rows must have."""
 
-    Parameters
-    ----------
-    n_features : int or None
-        The number of features there must be.
-    target : str, False or None
-        The label's column, or its array. None: the usual one. False: there are no labels.
-    header : bool or None
-        Whether the first line of a CSV file names the columns. None: the line decides.
-    columns : sequence of str or None
-        The features by name, in the order in which they are wanted.
-    label : str or None
-        The label's column where `target` is None, if the file has it.
-    labels_needed : bool
-        False: there may be no labels.
-    """
-
-    n_features: int | None = None
+    n_features: int | None = None  # the number there must be
+    # The label's column, or its array; None: the usual one; False: there are no labels.
     target: str | Literal[False] | None = None
-    header: bool | None = None
-    columns: Sequence[str] | None = None
-    label: str | None = None
-    labels_needed: bool = True
+    header: bool | None = None  # whether the first line of a CSV file names the columns; None: the line decides
+    columns: Sequence[str] | None = None  # the features by name, in the order in which they are wanted
+    label: str | None = None  # the label's column if ``target`` is None and the file has it
+    labels_needed: bool = True  # False: there may be no labels
 
 
 class Layout(NamedTuple):
@@ -245,24 +203,10 @@ class Layout(NamedTuple):
 
 
 def layout_of(first: list[str], rows: Callable[[], Iterable[list[str]]], asked: Asked, name: str, line: int) -> Layout:
-    """Return the columns of a file, from its first line.
+    """Return the columns of a file, from the fields of its first line, without blanks around them.
 
-    Parameters
-    ----------
-    first : list of str
-        The fields of the line, without blanks around them.
-    rows : callable
-        Begins to go through the rows after the first line.
-    asked : Asked
-    name : str
-        The file's name, for messages.
-    line : int
-        The number of the first line, for messages.
-
-    Raises
-    ------
-    DataError
-        The columns that are asked for are not in the file.
+    ``rows()`` begins to go through the rows after this line; ``name`` and ``line``, its number, are for messages. A
+    DataError says which columns that are asked for are not in the file.
     """
     is_header = asked.header if asked.header is not None else _has_header(first, rows, asked, f"{name}, line {line}")
     if not is_header:
@@ -274,12 +218,8 @@ def layout_of(first: list[str], rows: Callable[[], Iterable[list[str]]], asked: 
 
 
 def by_name(names: list[str], asked: Asked, name: str) -> Layout:
-    """Return the features and the label of a table whose columns have names.
-
-    Raises
-    ------
-    DataError
-        A column that is asked for is missing, or there is another number of columns.
+    """Return the features and the label of a table whose columns have names; a DataError names a column that is
+    missing, or says that there is another number of columns.
     """
     label_at = _label_at(names, asked, name)
     if asked.columns is None:

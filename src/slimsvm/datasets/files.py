@@ -151,20 +151,8 @@ def labels_of(texts: list[str], name: str, lines: Sequence[int]) -> np.ndarray:
     """Return labels of rows: int64 if all are whole numbers, float64 if all are numbers, else the texts as they stand.
 
     Texts stay where numbers would not tell them apart or lose digits: 007 and 7, +1 and 1, 1e3 and 1000, whole numbers
-    beyond int64. (1.0 is the same label as 1.)
-
-    Parameters
-    ----------
-    texts : list of str
-    name : str
-        The file's name, for messages.
-    lines : sequence of int
-        The line of each label, for messages.
-
-    Raises
-    ------
-    DataError
-        All labels are numbers, and one is not finite.
+    beyond int64. (1.0 is the same label as 1.) A DataError names the line, of ``lines``, of a number that is not
+    finite.
     """
     different = set(texts)
     values = {text: value for text in different if (value := number(text)) is not None}

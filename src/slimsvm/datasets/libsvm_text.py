@@ -35,31 +35,11 @@ _LAST_INDEX, _QUERIES = 2**31 - 1, range(-(2**63), 2**63)
 def parse_svmlight(
     content: bytes, name: str, n_features: int | None, zero_based: ZeroBased, query_id: bool
 ) -> tuple[csr_array, np.ndarray, np.ndarray | None]:
-    """Parse LIBSVM text.
+    """Parse LIBSVM text: return rows (csr_array of float64), labels (float64), and queries (int64) or None.
 
-    Parameters
-    ----------
-    content : bytes
-        The text.
-    name : str
-        The file's name, for messages.
-    n_features : int or None
-        Columns of the result; None: the largest index found.
-    zero_based : "auto" or bool
-        Whether indices count from 0; "auto": they do if index 0 occurs.
-    query_id : bool
-        Whether every row must have a `qid:`, which is then returned; otherwise `qid:` is skipped.
-
-    Returns
-    -------
-    X : csr_array of shape (n, d), float64
-    y : ndarray of shape (n,), float64
-    qid : ndarray of shape (n,), int64, or None
-
-    Raises
-    ------
-    DataError
-        For any other text; names the line.
+    ``name`` is the file's, for messages. Without ``n_features`` there are as many columns as the largest index says;
+    ``zero_based="auto"`` counts indices from 0 if index 0 occurs. With ``query_id`` every row must have a `qid:`, which
+    is skipped otherwise. A DataError names the line of any other text.
     """
     content = _without_blanks(content)
     try:
@@ -112,16 +92,7 @@ def labels_of_rows(
 ) -> np.ndarray:
     """Return labels as int64 if all are whole numbers, as texts if numbers would lose what the texts say.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,), float64
-        The labels as numbers.
-    different : iterable of bytes
-        The different labels.
-    tokens : callable
-        Gives the label of each row.
-    name : str
-        The file's name, for messages.
+    ``y`` has them as float64, ``different`` the different texts; ``tokens()`` reads the text of each row.
     """
     if not (y == np.floor(y)).all():
         return y

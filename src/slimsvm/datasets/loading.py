@@ -336,15 +336,11 @@ SHA256 = {
 
 
 def search_folders(data_home: str | os.PathLike | None = None) -> list[Path]:
-    """Return the folders that are searched for data files, first one first.
+    """Return the folders that are searched for data files, first one first; a DataError says that `data_home` or
+    SLIMSVM_DATA names no folder.
 
     They are `data_home`, the folder named by the environment variable SLIMSVM_DATA, `../shared/data` beside the working
     directory and beside the checkout this package runs from, and the cache folder that downloads go to.
-
-    Raises
-    ------
-    DataError
-        If `data_home` or SLIMSVM_DATA names something that is not a folder.
     """
     folders = []
     for origin, named in (("data_home", data_home), ("SLIMSVM_DATA", os.environ.get("SLIMSVM_DATA"))):
@@ -376,13 +372,10 @@ def verify_file(path: Path) -> None:
 
 
 def download_file(filename: str, timeout: float = 60.0) -> Path:
-    """Download one file of the table of addresses into the cache folder, check it, and return where it is.
+    """Download a file of `URLS` into the cache folder, check it, and return where it is.
 
-    Raises
-    ------
-    DataError
-        If there is no address for it, the download fails, or its content is not what the checksum says; nothing is
-        kept then.
+    A DataError says that there is no address, that the download fails, or that its content is not what the checksum
+    says; nothing is kept then.
     """
     if filename not in URLS:
         raise DataError(f"{filename}: there is no address to download it from")

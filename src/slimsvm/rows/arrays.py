@@ -145,13 +145,7 @@ class RowRange(_SomeRows):
 
 
 class ChosenRows(_SomeRows):
-    """Rows of another object at chosen positions.
-
-    Parameters
-    ----------
-    rows : Rows
-    index : int64 ndarray of shape (n,)
-    """
+    """Rows of another object at chosen positions."""
 
     def __init__(self, rows: Rows, index: np.ndarray):
         super().__init__(rows, len(index))
@@ -179,13 +173,7 @@ class DenseRows(Rows):
         self.n_stored = self.n_rows * self.n_features
 
     def look(self) -> None:
-        """Refuse a memory map whose file has become shorter: to read on would end the process.
-
-        Raises
-        ------
-        ValueError
-            Says which sizes these are.
-        """
+        """Refuse a memory map whose file has become shorter: to read on would end the process."""
         look_at_map(self._X)
 
     def take(self, index: np.ndarray, dtype: Any) -> np.ndarray:
@@ -251,15 +239,8 @@ def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
 def say_not_finite(found: tuple[int, int, Any], first: int, where: str, names: list[str] | None) -> str:
     """Return the message about a number that `find_not_finite` found in a part of the rows.
 
-    Parameters
-    ----------
-    found : (row of the part, column, value)
-    first : int
-        Number of the part's first row among all rows.
-    where : str
-        The name of the part.
-    names : list of str or None
-        The names of the columns.
+    ``first`` is the number of the part's first row among all rows, ``where`` the name of the part; ``names`` are those
+    of the columns, if they have names.
     """
     row, column, value = found
     name = column if names is None else names[column]
@@ -444,15 +425,7 @@ class Stamp:
         return cls(os.fspath(path), found.st_size, found.st_mtime_ns)
 
     def check(self) -> None:
-        """Refuse a file that has changed.
-
-        Raises
-        ------
-        ValueError
-            It has another size or was written to.
-        FileNotFoundError
-            It is gone.
-        """
+        """Refuse a file that has another size or was written to; a FileNotFoundError says that it is gone."""
         now = Stamp.of(self.path)
         if now != self:
             raise ValueError(

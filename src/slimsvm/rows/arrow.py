@@ -101,11 +101,8 @@ def _selected(table: Any, columns: list[str]) -> list[Any]:
 def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | None, weight: str | None) -> Labelled:
     """Look at the columns of all parts, and read labels and weights.
 
-    Raises
-    ------
-    ValueError
-        A column is missing, has another type in one part than in the first, holds no numbers or a null; or there is
-        no feature.
+    A ValueError names a column that is missing, has another type in one part than in the first, holds no numbers or a
+    null; or says that there is no feature.
     """
     if weight is not None and label is None:
         raise ValueError(f"weight={weight!r} goes with a label: name its column, too")

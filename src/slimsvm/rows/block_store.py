@@ -14,18 +14,11 @@ NONE: tuple[int, Rows | None] = -2, None
 
 
 class BlockStore:
-    """Blocks by number, made one at a time.
+    """Blocks by number, which ``make(i)`` makes, one at a time.
 
-    The first blocks that fit are kept for good, so that every pass over all blocks finds the same ones there; keeping
-    the blocks used last would help no pass. Beside them the last two blocks used are kept where they are neighbours.
-    Who asks for one block after another gets the next from a thread that makes it ahead.
-
-    Parameters
-    ----------
-    make : callable (i) -> Rows
-    n_blocks : int
-    max_bytes : int
-        The most bytes of stored blocks.
+    The first blocks that fit in ``max_bytes`` are kept for good, so that every pass over all blocks finds the same ones
+    there; keeping the blocks used last would help no pass. Beside them the last two blocks used are kept where they are
+    neighbours. Who asks for one block after another gets the next from a thread that makes it ahead.
     """
 
     def __init__(self, make: Callable[[int], Rows], n_blocks: int, max_bytes: int):

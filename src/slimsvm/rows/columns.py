@@ -90,13 +90,7 @@ WIDE_VALUES = 4096
 
 
 class ColumnSums:
-    """Sums of all columns in float64, row after row; on request also the least and greatest values.
-
-    Attributes
-    ----------
-    total : float64 ndarray of shape (d,)
-    box : (float64 ndarray, float64 ndarray), of shape (d,) each, or None
-    """
+    """Sums of all columns in float64, row after row; on request also the box of least and greatest values."""
 
     def __init__(self, n_features: int, has_box: bool):
         self.total = np.zeros(n_features)

@@ -24,27 +24,15 @@ def are_dictionaries(rows: Any) -> bool:
 
 
 def rows_of_dictionaries(rows: Sequence[Any], names: Sequence[str] | None = None) -> tuple[Any, Array]:
-    """Return sparse rows with a column for each name.
+    """Return sparse float64 rows with a column for each name, and the names.
 
     A number counts as it is, True as 1. A text is a feature of its own: ``{"word": "the"}`` is ``{"word=the": 1}``. So
     is each text of a list or set: ``{"ends": ["e", "he"]}`` is ``{"ends:e": 1, "ends:he": 1}``. A dictionary within a
     dictionary has names ``outer:inner``.
 
-    Parameters
-    ----------
-    rows : sequence of mappings, lists or sets
-    names : sequence of str or None, default=None
-        The columns; features of other names are left out. None: all that occur, in alphabetical order.
-
-    Returns
-    -------
-    rows : csr_array of shape (n_rows, n_names), float64
-    names : ndarray of str objects
-
-    Raises
-    ------
-    ValueError
-        A row is no dictionary, a name no text, or a value neither number nor text; the message names row and feature.
+    If ``names`` are given, features of other names are left out; else all that occur are columns, in alphabetical
+    order. A ValueError names row and feature: a row is no dictionary, a name no text, or a value neither number nor
+    text.
     """
     known = {} if names is None else {name: column for column, name in enumerate(names)}
     columns: list[int] = []

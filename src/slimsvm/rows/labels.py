@@ -14,19 +14,12 @@ from slimsvm.rows.arrays import is_sparse
 
 @dataclass(frozen=True)
 class Labelled:
-    """The arguments of a `Blocks` object, with the labels and weights of its rows.
-
-    Parameters
-    ----------
-    blocks, n_rows, options
-        Arguments of `Blocks`; the options by name.
-    labels, weights : ndarray of shape (n,) or None
-    """
+    """The arguments of a `Blocks` object, with the labels and weights of its rows."""
 
     blocks: Sequence[Any]
     n_rows: list[int]
-    options: dict[str, Any]
-    labels: np.ndarray | None
+    options: dict[str, Any]  # further arguments by name
+    labels: np.ndarray | None  # shape (n,)
     weights: np.ndarray | None
 
     def beside(self, blocks: Any) -> Any:
@@ -41,13 +34,7 @@ def where_is(i: int, names: Sequence[str] | None) -> str:
 
 
 def made_by(source: Callable[[], Any], where: str) -> Any:
-    """Call a function; name the block in its error.
-
-    Raises
-    ------
-    ValueError, RuntimeError
-        The function failed, with a ValueError or otherwise.
-    """
+    """Call a function; its error, a ValueError or else a RuntimeError, names the block."""
     try:
         return source()
     except MemoryError:
@@ -60,17 +47,9 @@ def made_by(source: Callable[[], Any], where: str) -> Any:
 def read_labels(sources: Sequence[Any], names: Sequence[str] | None) -> Labelled:
     """Go through all blocks once, and keep their labels and weights.
 
-    Parameters
-    ----------
-    sources : sequence of (pair, triple or callable)
-        (X, y) or (X, y, weights), or functions that return one.
-    names : sequence of str or None
-
-    Raises
-    ------
-    ValueError
-        A block is no such pair or triple, or has not as many parts as the first, or not one label (or weight) for each
-        of its rows, or labels of another kind than the others. The message names the block.
+    A source is (X, y) or (X, y, weights), or a function that returns one. A ValueError names the block that is no such
+    pair or triple, has not as many parts as the first, or not one label (or weight) for each of its rows, or labels of
+    another kind than the others.
     """
     if not sources:
         raise ValueError("Blocks must have rows, found 0 blocks without any")
