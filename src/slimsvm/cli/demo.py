@@ -357,10 +357,6 @@ def digit_model(max_rows: int, n_vectors: int = 200) -> Shown:
     return Shown(text, estimator, np.asarray(X_test[:CHECKED_ROWS], np.float64))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 # ---- images of handwritten digits for the web page: MNIST's, or scikit-learn's where MNIST is not found
 
 BITMAP = 32  # pixels of the bitmaps whose blocks of 4 × 4 are counted
@@ -426,3 +422,7 @@ def upright(ink: Array, change: Change) -> Array:
     offset = middle + matrix @ ((low + high) / 2) - steps @ np.full(2, (BITMAP - 1) / 2)
     bitmap = affine_transform(ink, steps, offset=offset, output_shape=(BITMAP, BITMAP), order=1) > change.threshold
     return np.rint(255 * bitmap.reshape(8, 4, 8, 4).mean(axis=(1, 3))).ravel() / 255
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,84 +8,53 @@ from collections.abc import Callable
 from typing import Any
 
 
-def positive(text: str) -> float:
-    """Parse a finite number > 0."""
-    number = _number(text)
-    if number is None or not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a positive number, found {text!r}")
-    return number
+def _parser(convert: Callable[[str], Any], is_accepted: Callable[[Any], Any], wanted: str) -> Callable[[str], Any]:
+    """Return a type of option, which converts a text and refuses what is not accepted."""
+
+    def parse(text: str) -> Any:
+        try:
+            value = convert(text)
+        except ValueError:
+            value = None
+        if value is None or not is_accepted(value):
+            raise argparse.ArgumentTypeError(f"must be {wanted}, found {text!r}")
+        return value
+
+    return parse
 
 
-def not_negative(text: str) -> float:
-    """Parse a finite number >= 0."""
-    number = _number(text)
-    if number is None or not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a number >= 0, found {text!r}")
-    return number
+def _or_word(parse: Callable[[str], Any], word: str, value: Any) -> Callable[[str], Any]:
+    """Return a type of option that takes a word, too, which stands for a value."""
+
+    def parse_or(text: str) -> Any:
+        if text.lower() == word:
+            return value
+        try:
+            return parse(text)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentTypeError(str(error).replace(", found", f" or {word!r}, found")) from None
+
+    return parse_or
 
 
-def finite(text: str) -> float:
-    """Parse a finite number."""
-    number = _number(text)
-    if number is None or not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"must be a finite number, found {text!r}")
-    return number
-
-
-def positive_integer(text: str) -> int:
-    """Parse an integer >= 1."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be an integer >= 1, found {text!r}")
-    return int(text)
-
-
-def folds(text: str) -> int:
-    """Parse an integer >= 2."""
-    if positive_integer(text) < 2:
-        raise argparse.ArgumentTypeError(f"must be an integer >= 2, found {text!r}")
-    return int(text)
-
-
-def size_or_auto(text: str) -> int | str:
-    """Parse an integer >= 1, or `auto`."""
-    if text == "auto":
-        return text
-    return _or_word(positive_integer, text, "'auto'")
-
-
-def not_negative_integer(text: str) -> int:
-    """Parse an integer >= 0."""
+def _digits(text: str) -> int:
+    """Parse an integer without a sign."""
     if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"must be an integer >= 0, found {text!r}")
+        raise ValueError(text)
     return int(text)
 
 
-def seed(text: str) -> int:
-    """Parse an integer that random generators take."""
-    if not text.isascii() or not text.isdigit() or int(text) >= 2**32:
-        raise argparse.ArgumentTypeError(f"must be an integer from 0 to 2**32 - 1, found {text!r}")
-    return int(text)
-
-
-def jobs(text: str) -> int:
-    """Parse a number of threads; negative ones are counted from all cores as joblib does."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number == 0:
-        raise argparse.ArgumentTypeError(f"must be an integer other than 0, found {text!r}")
-    return number
-
-
-def positive_or_none(text: str) -> float | None:
-    """Parse a finite number > 0, or `none`."""
-    return None if text.lower() == "none" else _or_word(positive, text, "'none'")
-
-
-def positive_or_validate(text: str) -> float | str:
-    """Parse a finite number > 0, or `validate`."""
-    return text if text == "validate" else _or_word(positive, text, "'validate'")
+positive = _parser(float, lambda number: 0 < number < math.inf, "a positive number")
+not_negative = _parser(float, lambda number: 0 <= number < math.inf, "a number >= 0")
+finite = _parser(float, math.isfinite, "a finite number")
+positive_integer = _parser(_digits, lambda number: number >= 1, "an integer >= 1")
+not_negative_integer = _parser(_digits, lambda number: True, "an integer >= 0")
+folds = _parser(_digits, lambda number: number >= 2, "an integer >= 2")
+seed = _parser(_digits, lambda number: number < 2**32, "an integer from 0 to 2**32 - 1")  # what generators take
+jobs = _parser(int, bool, "an integer other than 0")  # negative ones are counted from all cores as joblib does
+size_or_auto = _or_word(positive_integer, "auto", "auto")
+positive_or_none = _or_word(positive, "none", None)
+positive_or_validate = _or_word(positive, "validate", "validate")
 
 
 def gamma(text: str) -> Any:
@@ -137,14 +106,6 @@ def literal(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _or_word(convert: Callable[[str], Any], text: str, word: str) -> Any:
-    """Return the converted value; an error message adds the word that the option accepts, too."""
-    try:
-        return convert(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(str(error).replace(", found", f" or {word}, found")) from None
 
 
 def _number(text: str) -> float | None:

@@ -21,7 +21,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from slimsvm.cli.data import Part
 from slimsvm.cli.model_file import check_model_path, check_outputs
 from slimsvm.cli.output import CommandError, print_json, say, size
-from slimsvm.datasets.csv_tables import delimiter_of
+from slimsvm.datasets.csv_tables import LABEL_NAMES, delimiter_of
 from slimsvm.datasets.files import encoding_of
 from slimsvm.deploy.steps import Encoding
 from slimsvm.estimators.tables import TableClassifier, TableRegressor
@@ -32,8 +32,8 @@ from slimsvm.tables.texts import as_numbers as numbers_of
 
 Columns = dict[str, Any]
 
-# The usual names of a label's column; and the largest number of distinct whole numbers that count as classes.
-LABELS, MOST_CLASSES = ("label", "target", "y", "class"), 20
+# The largest number of distinct whole numbers that count as classes.
+MOST_CLASSES = 20
 # Options of `slimsvm train` that go with tables.
 TAKEN = ("command", "data", "model", "test", "cv", "json", "quiet", "target", "task", "max_seconds", "n_jobs",
          "random_state", "run", "parser", "version")  # fmt: skip
@@ -194,7 +194,7 @@ def csv_rows(path: str, most_lines: int | None = None) -> list[list[str]]:
 
 def usual_labels(names: Iterable[str]) -> list[str]:
     """Return the columns with a usual name of labels."""
-    return [name for name in names if name.lower() in LABELS]
+    return [name for name in names if name.lower() in LABEL_NAMES]
 
 
 def read_csv(path: str) -> Columns:

@@ -8,6 +8,7 @@ it is and what was found there. `read_libsvm_blocks` reads text of any size bloc
 
 from __future__ import annotations
 
+import codecs
 import io
 import math
 import os
@@ -286,7 +287,7 @@ class _Piece:
 
 def _unmarked(content: bytes, offset: int) -> bytes:
     """Return the text without a mark of its byte order."""
-    return content.removeprefix(b"\xef\xbb\xbf") if offset == 0 else content
+    return content.removeprefix(codecs.BOM_UTF8) if offset == 0 else content
 
 
 def _parsed(
@@ -305,7 +306,7 @@ def _parsed(
 
 
 def _has_rows(content: bytes) -> bool:
-    return any(line.removeprefix(b"\xef\xbb\xbf").split(b"#", 1)[0].strip() for line in content.splitlines())
+    return any(line.removeprefix(codecs.BOM_UTF8).split(b"#", 1)[0].strip() for line in content.splitlines())
 
 
 def read_libsvm_blocks(
