@@ -16,7 +16,7 @@ from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.parts.certificate import Certificate
 from slimsvm.rows import check_one_kind, first_missing
 from slimsvm.tasks import AveragePrecision, Swaps
-from slimsvm.tasks.ranking import Ranking, offsets_of
+from slimsvm.tasks.ranking import Ranking
 
 Array = np.ndarray
 
@@ -229,7 +229,7 @@ class RankSVM(KernelEstimator):
         scores, grades, examples = self._scored("ndcg", X, y, groups, sample_weight, qid)
         if grades.min() < 0:
             raise ValueError(f"labels must be >= 0, because NDCG uses them as gains; found {grades.min()}")
-        queries = [slice(lo, hi) for lo, hi in pairwise(offsets_of(examples))]
+        queries = [slice(lo, hi) for lo, hi in pairwise(examples.row_offsets)]
         has_pair = ~np.isnan(self._task().measures(scores, examples))
         values = [ndcg_score([grades[q]], [scores[q]], k=k) for q, kept in zip(queries, has_pair, strict=True) if kept]
         return float(np.average(values, weights=examples.weights[has_pair]))

@@ -10,11 +10,16 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.tasks.examples import Examples, unit_weights
-from slimsvm.tasks.labels import (
+from slimsvm.tasks.task import (
     BOUND_OF_TARGETS,
+    Augmented,
+    RowDual,
     SeveralLabels,
+    SmoothRowLoss,
     TargetsWithDual,
+    Task,
     TwoClasses,
+    as_floats,
     columns_of,
     mean_loss_of,
     row_loss,
@@ -22,7 +27,6 @@ from slimsvm.tasks.labels import (
     target_examples,
     targets_of,
 )
-from slimsvm.tasks.task import Augmented, RowDual, SmoothRowLoss, Task, as_floats
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,6 @@ class Binary(TwoClasses):
         return RowDual(target, 0.0, np.where(is_positive, 0.0, -C), np.where(is_positive, C, 0.0))
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         cost = np.array([self.cost_negative, self.cost_positive], np.float64)
         return row_loss(core.HINGE, examples, 1, signs=np.ascontiguousarray(examples.labels), cost=cost)
 
@@ -101,11 +104,9 @@ class Multilabel(SeveralLabels):
             raise ValueError(f"n_labels must be at least 1, found {self.n_labels}")
 
     def columns(self, examples: Examples):
-        """Return each label as a task of its own."""
         return columns_of([Binary()] * self.n_labels, examples)
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.HINGE,
             examples,
@@ -156,7 +157,6 @@ class Regression(TargetsWithDual):
         return RowDual(examples.labels, float(self.epsilon), -C, C)
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.EPSILON_INSENSITIVE,
             examples,
@@ -207,7 +207,6 @@ class Quantile(TargetsWithDual):
         return RowDual(examples.labels, 0.0, (self.q - 1.0) * C, self.q * C)
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.QUANTILE, examples, self.n_targets, targets=targets_of(examples), cost=np.array([self.q], np.float64)
         )
@@ -249,7 +248,7 @@ class Quantiles(SmoothRowLoss):
     """
 
     quantiles: tuple[float, ...]
-    has_targets = True
+    has_targets = has_columns = True
 
     def __post_init__(self):
         for q in self.quantiles:
@@ -260,7 +259,6 @@ class Quantiles(SmoothRowLoss):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        """Return the number of quantiles, each of which has a score column."""
         return len(self.quantiles)
 
     @property
@@ -268,14 +266,11 @@ class Quantiles(SmoothRowLoss):
         """Return q_j − ½ of each quantile."""
         return np.array(self.quantiles) - 0.5
 
-    has_columns = True
-
     def units(self, examples: Examples):
         """The spread of the targets, and 1."""
         return spread_of(examples), 1.0
 
     def columns(self, examples: Examples):
-        """Return each quantile as a task of its own."""
         return columns_of([Quantile(q) for q in self.quantiles], examples)
 
     def encode(self, y, sample_weight=None) -> Examples:
@@ -293,19 +288,16 @@ class Quantiles(SmoothRowLoss):
         )
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Return the loss-augmented argmax of every example."""
         half = super().augment(scores, plain, examples)
         return Augmented(half.delta + self.tilt.sum() * examples.labels, half.coef + self.tilt)
 
     def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """Return the loss and its slope along a line."""
         value, slope = super().along(base, direction, k, examples, n_jobs)
         scores, weights = base[0] + k * direction[0], examples.weights
         value += float(weights @ ((examples.labels[:, None] - scores) @ self.tilt))
         return value, slope - float(weights @ (direction[0] @ self.tilt))
 
     def smooth(self, scores, tau, examples: Examples, n_jobs=1):
-        """Return smoothed losses."""
         half, weights = super().smooth(scores, tau, examples, n_jobs), examples.weights
         tilted = float(weights @ ((examples.labels[:, None] - scores) @ self.tilt))
         constant = float(weights @ examples.labels) * float(self.tilt.sum())
@@ -361,11 +353,9 @@ class OneClass(Task):
 
     @property
     def intercept_nu(self) -> float:  # type: ignore[override]
-        """Return ν."""
         return self.nu
 
     def row_dual(self, examples: Examples, C):
-        """Return the dual with one variable for each row."""
         zeros = np.zeros(len(C))
         return RowDual(zeros, 0.0, zeros, C, float(self.nu * C.sum()))
 
@@ -374,7 +364,6 @@ class OneClass(Task):
         return Examples(labels=np.ones(len(y), np.int8), weights=unit_weights(sample_weight, len(y)))
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Return the loss-augmented argmax of every example."""
         return Augmented(delta=np.zeros(len(scores)), coef=np.where(scores < 0, 1.0, 0.0))
 
     def decode(self, scores, plain, examples=None):

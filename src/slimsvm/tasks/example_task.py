@@ -198,7 +198,7 @@ def known_of(examples: Examples) -> Known:
 
 def bounds_of(examples: Examples) -> list[tuple[int, int]]:
     """Return the first row and the end of every example."""
-    return list(pairwise(range(examples.n_rows + 1) if examples.offsets is None else examples.offsets.tolist()))
+    return list(pairwise(examples.row_offsets.tolist()))
 
 
 def keywords_of(per_example: Any, e: int) -> dict[str, Any]:
@@ -218,25 +218,13 @@ ATOMS = (int, float, complex, bool, str, bytes, type(None))
 
 @dataclass
 class Listed:
-    """The labellings of examples with one number of rows and one structure.
+    """The labellings of examples with one number of rows and one structure."""
 
-    Parameters
-    ----------
-    items : list
-        The first of ``task.labels``, in that order.
-    coefs : float64 ndarray of shape (n_items, n_rows · n_outputs)
-    plains : list of float64 ndarrays of shape (n_plain,)
-    is_all : bool
-        Whether all labellings had room.
-    costs : dict of array
-        The losses of all items, by the right labelling's name.
-    """
-
-    items: list[Any]
-    coefs: Array
-    plains: list[Array]
-    is_all: bool
-    costs: dict[Any, Array] = field(default_factory=dict)
+    items: list[Any]  # the first of ``task.labels``, in that order
+    coefs: Array  # shape (n_items, n_rows · n_outputs)
+    plains: list[Array]  # each of shape (n_plain,)
+    is_all: bool  # whether all labellings had room
+    costs: dict[Any, Array] = field(default_factory=dict)  # the losses of all items, by the right labelling's name
 
 
 class Known:

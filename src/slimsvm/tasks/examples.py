@@ -156,21 +156,8 @@ def unit_weights(sample_weight: Array | None, n: int) -> Array:
 
 
 def check_same_loss(earlier: Any, task: Any, examples: Examples, consequence: str) -> None:
-    """Refuse a warm start from a fit of other examples or another loss.
-
-    Parameters
-    ----------
-    earlier : object with the attributes ``task`` and ``examples``
-        The earlier fit's state.
-    task, examples
-        Those of this fit.
-    consequence : str
-        The end of the message: what follows for the earlier fit, or what may change.
-
-    Raises
-    ------
-    ValueError
-        Rows, labels, weights or loss are others.
+    """Refuse a warm start from a fit (with ``task`` and ``examples``) of other rows, labels, weights or another loss;
+    the message ends with the consequence.
     """
     if earlier.examples.n_rows != examples.n_rows:
         raise ValueError(

@@ -17,8 +17,16 @@ from slimsvm import core
 from slimsvm.deploy.decisions import ARRAYS
 from slimsvm.tasks.binary_and_regression import Binary
 from slimsvm.tasks.examples import Examples
-from slimsvm.tasks.labels import SeveralClasses, coded_examples, row_loss, signs_of_classes
-from slimsvm.tasks.task import Augmented, RowLoss, Task, as_floats
+from slimsvm.tasks.task import (
+    Augmented,
+    RowLoss,
+    SeveralClasses,
+    Task,
+    as_floats,
+    coded_examples,
+    row_loss,
+    signs_of_classes,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +71,6 @@ class Multiclass(SeveralClasses):
 
     @property
     def has_costs(self) -> bool:  # type: ignore[override]
-        """Whether costs are other than 0/1."""
         return not np.array_equal(self.cost, 1.0 - np.eye(self.n_classes))
 
     def in_pairs(self):
@@ -71,7 +78,6 @@ class Multiclass(SeveralClasses):
         return None if self.has_costs else OneVsOne(self.n_classes)
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.MULTICLASS,
             examples,
@@ -123,7 +129,6 @@ class OneVsOne(Task):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        """Return the number of pairs."""
         return self.n_classes * (self.n_classes - 1) // 2
 
     def class_pairs(self):
@@ -131,11 +136,9 @@ class OneVsOne(Task):
         return _all_pairs(self.n_classes)
 
     def pair_factor(self, k):
-        """Return the factor of C of pair k."""
         return 1.0 if self.factors is None else float(self.factors[k])
 
     def pair_factors(self):
-        """Return each pair's factor of C."""
         return np.ones(self.n_outputs) if self.factors is None else np.array(self.factors, np.float64)
 
     def in_scores(self):
@@ -147,7 +150,6 @@ class OneVsOne(Task):
         return coded_examples(y, self.n_classes, sample_weight)
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Return the loss-augmented argmax of every example."""
         pairs, classes = np.array(self.class_pairs()), np.arange(self.n_classes)[:, None]
         signs = ((pairs[:, 0] == classes) - 1.0 * (pairs[:, 1] == classes))[examples.labels]
         counts = np.where((signs != 0) & (signs * scores < 1), self.pair_factors(), 0.0)
@@ -186,7 +188,6 @@ class HingeOneVsRest(SeveralClasses):
             raise ValueError(f"n_classes must be an integer >= 2, found {self.n_classes!r}")
 
     def columns(self, examples: Examples):
-        """Return each class against the rest as a task of its own."""
         task = Binary()
         return [
             (task, task.encode(np.where(examples.labels == c, 1, -1), examples.weights)) for c in range(self.n_classes)
@@ -239,7 +240,6 @@ class Ordinal(RowLoss):
         return coded_examples(y, self.n_classes, sample_weight)
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         return row_loss(core.ORDINAL, examples, 1, self.n_classes, classes=np.ascontiguousarray(examples.labels))
 
     def decode(self, scores, plain, examples=None):

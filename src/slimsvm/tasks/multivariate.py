@@ -110,7 +110,6 @@ class ErrorRate(OverAllRows):
     """
 
     def augment(self, scores, plain, examples: Examples) -> Augmented:
-        """Return the loss-augmented argmax of every example."""
         rows = examples.made.setdefault("rows", Examples(examples.labels, np.ones(examples.n_rows)))
         hinge = ROW_BY_ROW.augment(scores, plain, rows)
         hinge.coef[:] /= examples.n_rows

@@ -148,7 +148,7 @@ class AveragePrecision(Ranking):
         """Return AP of each query; rows of equal scores stand together, as in
         `sklearn.metrics.average_precision_score`.
         """
-        values, offsets = np.full(examples.n_examples, np.nan), offsets_of(examples)
+        values, offsets = np.full(examples.n_examples, np.nan), examples.row_offsets
         query = examples.example_of_rows()
         order = np.lexsort((-predicted, query))
         relevant = examples.labels[order]
@@ -172,15 +172,10 @@ def call_in_pieces(call: Any, offsets: Array) -> None:
 
 def order_of(scores: Array, examples: Examples, kind: Any = None) -> tuple[Array, Array]:
     """Return the offsets of queries, and the rows of each query by rising score."""
-    offsets, order = offsets_of(examples), np.argsort(scores, kind=kind)
+    offsets, order = examples.row_offsets, np.argsort(scores, kind=kind)
     if examples.n_examples == 1:
         return offsets, order
     out = np.empty_like(order)
     place, query = np.empty(examples.n_examples, np.int64), examples.example_of_rows()
     core.order_in_queries(order=order, query=query, offsets=offsets, place=place, out=out)
     return offsets, out
-
-
-def offsets_of(examples: Examples) -> Array:
-    """Return the offsets, which queries of one row each need not have stored."""
-    return np.arange(examples.n_rows + 1) if examples.offsets is None else examples.offsets

@@ -62,7 +62,6 @@ class Chain(Task):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        """Return the number of labels, each of which has a score column."""
         return self.n_labels
 
     @property
@@ -91,7 +90,6 @@ class Chain(Task):
         )
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         return core.SequenceLoss(
             code=CHAIN_LOSSES[self.loss],
             n_classes=self.n_labels,
@@ -119,7 +117,6 @@ class Chain(Task):
         return Augmented(delta, coef, part)
 
     def along(self, base, direction, k, examples: Examples, n_jobs=1):
-        """Return the loss and its slope along a line, by a compiled pass."""
         along = core.chains_along.prepare(
             loss=CHAIN_LOSSES[self.loss],
             labels=examples.labels,

@@ -13,10 +13,11 @@ import numpy as np
 
 from slimsvm import core
 from slimsvm.tasks.examples import Examples
-from slimsvm.tasks.labels import (
+from slimsvm.tasks.task import (
     SeveralClasses,
     SeveralLabels,
     Targets,
+    Task,
     TwoClasses,
     mean_loss_of,
     row_loss,
@@ -24,7 +25,6 @@ from slimsvm.tasks.labels import (
     spread_of,
     targets_of,
 )
-from slimsvm.tasks.task import Task
 
 Array = np.ndarray
 
@@ -78,11 +78,9 @@ class SmoothBinary(TwoClasses):
 
     @property
     def has_log_odds(self) -> bool:  # type: ignore[override]
-        """Whether the loss is one of log odds."""
         return self.loss in LOSSES_OF_LOG_ODDS
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         return row_loss(CLASS_LOSSES[self.loss], examples, 1, signs=np.ascontiguousarray(examples.labels))
 
 
@@ -116,11 +114,9 @@ class SmoothLabels(SeveralLabels):
 
     @property
     def has_log_odds(self) -> bool:  # type: ignore[override]
-        """Whether the loss is one of log odds."""
         return self.loss in LOSSES_OF_LOG_ODDS
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         signs = np.ascontiguousarray(examples.labels).reshape(-1)
         return row_loss(CLASS_LOSSES[self.loss], examples, self.n_labels, signs=signs)
 
@@ -154,7 +150,6 @@ class OneVsRest(SeveralClasses):
         _known(self.loss, CLASS_LOSSES)
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         signs = signs_of_classes(examples, self.n_classes)
         return row_loss(CLASS_LOSSES[self.loss], examples, self.n_classes, signs=signs)
 
@@ -183,7 +178,6 @@ class Softmax(SeveralClasses):
     bounded_by = "residuals"
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         return row_loss(
             core.SOFTMAX, examples, self.n_classes, self.n_classes, classes=np.ascontiguousarray(examples.labels)
         )
@@ -225,7 +219,6 @@ class SmoothRegression(Targets):
 
     @property
     def has_log_link(self) -> bool:  # type: ignore[override]
-        """Whether scores are logarithms of predictions."""
         return self.loss == "poisson"
 
     def units(self, examples: Examples):
@@ -247,7 +240,6 @@ class SmoothRegression(Targets):
         return examples
 
     def core_loss(self, examples: Examples):
-        """Return the loss with labels and weights, as the core has it."""
         own: dict[str, Any] = {"cost": np.array([self.epsilon], np.float64)} if self.loss == "huber" else {}
         return row_loss(NUMBER_LOSSES[self.loss], examples, self.n_targets, targets=targets_of(examples), **own)
 
