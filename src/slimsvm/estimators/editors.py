@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import validate_data
 
 from slimsvm.docstrings import described
 from slimsvm.editing import condense, edited_nearest_neighbours, multi_edit
@@ -17,16 +16,11 @@ from slimsvm.estimators._shared.around_fit import afresh
 from slimsvm.estimators._shared.input_checks import (
     check_at_least,
     check_classes,
-    check_finite,
-    check_numbers,
     check_option,
-    checked_target,
-    naming_columns_of,
-    naming_rows_of,
+    checked_features,
 )
 from slimsvm.estimators.cross_trained_svc import CrossTrainedSVC
-from slimsvm.rows import as_csr, check_mask, is_sparse
-from slimsvm.sparse_parts import check_sparse
+from slimsvm.rows import as_csr, is_sparse
 
 Array = np.ndarray
 
@@ -130,14 +124,7 @@ class Editor(OneToOneFeatureMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, Array, Array, Array]:
         """X, y, the classes' numbers, and which rows may go."""
-        y = checked_target(y)
-        check_sparse(X)
-        check_mask(X)
-        options: dict[str, Any] = dict(accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        with naming_columns_of(X), naming_rows_of(y):
-            X, y = validate_data(self, X, y, **options)
-            check_numbers(X)
-        check_finite(X)
+        X, y = checked_features(self, X, y, reset=True, accept_sparse="csr", dtype="numeric")
         _check_range(X)
         check_classes(y)
         X = as_csr(X) if is_sparse(X) else X

@@ -205,22 +205,10 @@ def outer_product_of_gradients(
     n_jobs: int | None = None,
     block_values: int = BLOCK_VALUES,
 ) -> Array:
-    """The mean over rows of Σ_c ∇f_c ∇f_cᵀ, for the scores f_c of a model.
+    """The mean over rows of Σ_c ∇f_c ∇f_cᵀ, float64 (d, d), for the scores f_c of a model.
 
-    Parameters
-    ----------
-    model : KernelExpansion
-    kernel : FoldedKernel
-        The model's, with a metric: k is a function h of −Σ_f m_f (x_f − b_f)² / 2, and ∇k = h' · m (b − x).
-    X : ndarray of shape (n, d)
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-    block_values : int
-        Kernel values computed at a time.
-
-    Returns
-    -------
-    float64 ndarray of shape (d, d)
+    Its kernel has a metric: k is a function h of −Σ_f m_f (x_f − b_f)² / 2, and ∇k = h' · m (b − x). The result does
+    not depend on ``n_jobs``.
     """
     basis, d = np.asarray(model.basis, np.float64), X.shape[1]
     metric = kernel.folding(d).metric

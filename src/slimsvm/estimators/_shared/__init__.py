@@ -8,8 +8,7 @@ input_checks      checks of what users pass in
 around_fit        attributes of one fit alone, callbacks, checkpoints
 streams           chunks of rows: `partial_fit`
 exact_of_nu       ν in place of C (`NuSVC`, `NuSVR`)
-fitted            attributes like scikit-learn's, methods that write files or explain scores
-certifying        `certificate`
+fitted            attributes like scikit-learn's, `certificate`, methods that write files or explain scores
 calibrating       probabilities: what they are calibrated on, and the calibration
 conformal         sets of classes and intervals that are right with a chosen probability
 pipeline_steps    encoders and scalers of a pipeline as data, for files and exports

@@ -72,20 +72,9 @@ HOOKS = ("setup", "teardown", "on_fit_task_begin", "on_fit_task_end")
 
 
 class CallbackContext:
-    """A task that callbacks are told of: a fit, or an iteration of it.
+    """A task that callbacks are told of: a fit (whose parent is None), or an iteration of it.
 
-    Parameters
-    ----------
-    callbacks : list
-        Who is told.
-    estimator_name : str
-    task_name : str
-    task_id : int
-        The task's number among its parent's.
-    max_subtasks : int or None
-        How many tasks it has at most; None where nobody knows.
-    parent : CallbackContext or None
-        None for the fit.
+    ``task_id`` is its number among its parent's, ``max_subtasks`` how many tasks it has at most; None: nobody knows.
     """
 
     def __init__(
@@ -229,14 +218,7 @@ else:
 class Iterations:
     """Tells callbacks of every iteration of a fit, with its model if the solver has one by then.
 
-    Parameters
-    ----------
-    estimator : KernelEstimator
-    context : CallbackContext, or scikit-learn's
-        The fit's.
-    seen : dict
-        Estimator, X, y and metadata, which callbacks may ask for.
-    trained : Trained
+    ``seen`` has what callbacks may ask for: estimator, X, y and metadata.
     """
 
     def __init__(self, estimator: Any, context: Any, seen: dict[str, Any], trained: Any):

@@ -3,7 +3,7 @@
 "auto" goes by counts of rows and kernel evaluations, never by a clock. "learn" is one gamma for each feature. A solver
 that learns vectors learns the gammas with them (`learning_metric`). Solvers that learn no vectors take the scales of a
 small model of few learned vectors: it finds how fast the labels change along each feature, and the proportion of its
-gammas is kept (`with_learned_scales`). `trials` has "validate".
+gammas is kept (`with_learned_scales`). `validating` has "validate".
 """
 
 from __future__ import annotations
@@ -80,26 +80,8 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
     a number, too, and it is `Refine` with one, or with 100 vectors where there can be no search. Losses with two
     derivatives, and vectors of several targets, have a rule of their own, `solver_of_span`.
 
-    Parameters
-    ----------
-    problem : Problem
-    max_basis : int, "auto" or None
-    learns_metric : bool
-
-    Returns
-    -------
-    Solver
-
-    Raises
-    ------
-    ValueError
-        There is no room for the copy of the rows that "auto" needs; or the rows are `Blocks`, and the solver is the
-        exact one or the search.
-
-    Warns
-    -----
-    ConvergenceWarning
-        The exact solver would take more kernel evaluations than this rule allows.
+    A ValueError says if there is no room for the copy of the rows that "auto" needs, or if the rows are `Blocks` and
+    the solver is the exact one or the search.
     """
     rows, task, own = problem.rows, problem.task, problem.settings_of(ChoiceSettings)
     has_rule = max_basis is not None or learns_metric
@@ -415,26 +397,11 @@ def check_scales(problem: Problem) -> None:
 def with_learned_scales(
     problem: Problem, X: np.ndarray, weights: np.ndarray | None, mean_gamma: float | None
 ) -> Problem:
-    """The problem with a gamma for each feature, in the proportion that a small model has learned.
+    """The problem with a gamma for each feature of its rows X, in the proportion that a small model has learned.
 
-    Parameters
-    ----------
-    problem : Problem
-        One that `check_scales` lets pass.
-    X : ndarray of shape (n_samples, n_features)
-        Its rows.
-    weights : ndarray of shape (n_samples,) or None
-    mean_gamma : float or None
-        The mean of the gammas; None: what ``gamma="scale"`` is for features in the learned scales.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    KeyboardInterrupt
-        The small model was interrupted: there is no model with the kernel asked for that the fit could end with.
+    `check_scales` lets the problem pass. The mean of the gammas is ``mean_gamma``; None: what ``gamma="scale"`` is for
+    features in the learned scales. An interrupted small model ends the fit, as there is no model with the kernel asked
+    for.
     """
     scales = learned_factors(problem)
     # Absolute differences grow with a scale, squares with its square.

@@ -164,20 +164,11 @@ def held_out(solver: Solver, problem: Problem, fit: Fit, codes: Array) -> tuple[
 def calibrate(
     scores: Array, is_first: Array, weights: Array, starts: Array | None = None, keeps_sign: bool = True
 ) -> Array:
-    """Parameters (u, w, c, b) of every column of scores.
+    """Parameters (u, w, c, b) of every column of scores; ``is_first``: which rows are of the class of positive scores.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Of one column, or of several one after another.
-    is_first : bool ndarray of shape (n,)
-        Whether rows are of the class that positive scores stand for.
-    weights : ndarray of shape (n,)
-    starts : int64 ndarray of shape (n_columns + 1,) or None
-        Where columns of pairs of classes begin, which share what they are pulled to. None: one column.
-    keeps_sign : bool, default=True
-        Of one column: whether its log odds have the sign of the score. b then counts at most as much as the rest: where
-        that loses much, as where scores tell nothing but which class is rare, b is 0, and slopes say it.
+    Columns of pairs of classes stand one after another, from ``starts`` on, and share what they are pulled to; None:
+    there is one column. ``keeps_sign``: its log odds have the sign of the score. b then counts at most as much as the
+    rest: where that loses much, as where scores tell nothing but which class is rare, b is 0, and slopes say it.
     """
     weights = weights * (len(weights) / max(weights.sum(), np.finfo(float).tiny))
     size = np.abs(scores)

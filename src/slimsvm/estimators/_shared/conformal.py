@@ -46,40 +46,21 @@ ROUNDED_ROWS, ROUNDED_NUMBERS, ROUNDINGS, TIMES_APART = 100, 1 << 20, 16.0, 4.0
 
 
 class HeldOut(NamedTuple):
-    """Rows that nothing is learned from: some, chosen at random, of all that are held out.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array
-    y : ndarray
-    lent : ndarray
-        Labels of rows that were held out and are trained on after all, as their classes had no others.
-    """
+    """Rows that nothing is learned from: some, chosen at random, of all that are held out."""
 
     X: Any
     y: Array
-    lent: Array
+    lent: Array  # labels of rows that were held out and are trained on after all, as their classes had no others
 
 
 class Unseen(NamedTuple):
-    """Scores of rows by about a model that was not trained on them, and their labels.
+    """Scores of rows by about a model that was not trained on them, and their labels."""
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n, n_outputs)
-        Of ordered classes less each threshold.
-    labels, lent : ndarray
-        ``lent`` as in `HeldOut`.
-    guarantee : str
-    rounding : float, default=0.0
-        How far apart scores of equal rows may be.
-    """
-
-    scores: Array
+    scores: Array  # of shape (n, n_outputs); of ordered classes less each threshold
     labels: Array
-    lent: Array
+    lent: Array  # as in `HeldOut`
     guarantee: str
-    rounding: float = 0.0
+    rounding: float = 0.0  # how far apart scores of equal rows may be
 
 
 # -- rows that are held out -------------------------------------------------------------------------------------------

@@ -49,13 +49,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Piece:
-    """Candidates of one path, by rising C, on one split of the rows.
-
-    Parameters
-    ----------
-    candidates : tuple of int
-    split : int
-    """
+    """Candidates of one path, by rising C, on one split of the rows."""
 
     candidates: tuple[int, ...]
     split: int
@@ -63,46 +57,23 @@ class Piece:
 
 @dataclass
 class CrossValidation:
-    """Every candidate fitted and scored on every split.
+    """Every candidate fitted and scored on every split."""
 
-    Parameters
-    ----------
-    template : estimator
-        What candidates are clones of.
-    candidates : list of dict
-        Their parameters.
-    splits : list of (train, test)
-        Positions of rows.
-    X, y
-        All rows.
-    scorer : callable
-    fit_params, score_params : dict
-        Further arguments, those with an entry for each row cut as the rows are.
-    error_score : number or "raise"
-        Score of a candidate whose fit fails.
-    with_train_score : bool
-    n_jobs : int or None
-    verbose : int
-    early_stopping : bool
-    metric : str or None
-        Of several scores the one that candidates race by.
-    settings : SearchSettings
-    """
-
-    template: Any
-    candidates: Sequence[dict[str, Any]]
-    splits: Sequence[tuple[Any, Any]]
+    template: Any  # candidates are clones of it
+    candidates: Sequence[dict[str, Any]]  # their parameters
+    splits: Sequence[tuple[Any, Any]]  # positions of rows, to train on and to test on
     X: Any
     y: Any
     scorer: Any
+    # Further arguments, those with an entry for each row cut as the rows are.
     fit_params: dict[str, Any] = field(default_factory=dict)
     score_params: dict[str, Any] = field(default_factory=dict)
-    error_score: Any = np.nan
+    error_score: Any = np.nan  # score of a candidate whose fit fails
     with_train_score: bool = False
     n_jobs: int | None = None
     verbose: int = 0
     early_stopping: bool = False
-    metric: str | None = None
+    metric: str | None = None  # of several scores the one that candidates race by
     settings: SearchSettings = SearchSettings()
 
     def run(self) -> list[dict[str, Any]]:

@@ -181,18 +181,8 @@ class NuPairsRun(OneVsOneRun):
 
 
 class NuPairSets(PairSets):
-    """The problems of ν of some pairs, side by side; once solved they are those of the exact SVM, each with its C.
-
-    Parameters
-    ----------
-    nu : float
-    problem, pairs, K, kept
-        See `PairSets`.
-
-    Attributes
-    ----------
-    margin : float64 ndarray of shape (n_pairs,)
-        ρ of each pair.
+    """The problems of ν of some pairs, side by side, with the ρ of each as ``margin``; once solved they are those of
+    the exact SVM, each with its C.
     """
 
     def __init__(self, nu: float, problem: Problem, pairs: list[PairRows], K: Array, kept: Kept):
@@ -295,13 +285,7 @@ class NuSharedRun(NuPairsRun, SharedKernelRun):
 
 
 class ExactOfNu(Exact):
-    """The exact SVM of ν: see the module's text.
-
-    Parameters
-    ----------
-    working_set_size : int or None, default=None
-    nu : float, default=0.5
-    """
+    """The exact SVM of ν: see the module's text."""
 
     def __init__(self, working_set_size: Any = None, nu: float = 0.5) -> None:
         super().__init__(working_set_size)

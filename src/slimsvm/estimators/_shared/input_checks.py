@@ -23,7 +23,7 @@ from slimsvm import solvers
 from slimsvm.kernels import CallableKernel, Kernel
 from slimsvm.kernels.user_kernels import CallableValues
 from slimsvm.parts.problem import check_flag
-from slimsvm.rows import FLOATS, Rows, check_mask, check_one_kind, find_not_finite, first_missing, is_sparse
+from slimsvm.rows import FLOATS, Rows, check_mask, check_one_kind, find_not_finite, first_missing
 from slimsvm.sparse_parts import check_sparse
 from slimsvm.tasks import LOSSES_OF_LOG_ODDS
 
@@ -153,6 +153,16 @@ def naming_rows_of(y: Any) -> Iterator[None]:
         raise ValueError(f"{str(error).rstrip('.')}, at row {np.argwhere(bad)[0][0]}") from None
 
 
+def target_of(estimator: Any, y: Any, n: int) -> Any:
+    """Labels or targets of n rows that scikit-learn does not check."""
+    y = checked_target(y)
+    stand_in = np.broadcast_to(np.float32(0), (n, 1))  # it checks y together with rows
+    options = {"y_numeric": estimator._y_numeric, "multi_output": takes_several(estimator, y)}
+    with naming_rows_of(y):
+        found: Any = check_X_y(stand_in, y, estimator=estimator, **options)[1]
+    return found.toarray() if sp.issparse(found) else found
+
+
 def check_numbers(X: Any) -> Any:
     """Refuse X with Python objects as entries: scikit-learn lets categories of a pandas table pass."""
     if X.dtype.kind == "O":
@@ -175,18 +185,18 @@ def naming_columns_of(X: Any) -> Iterator[None]:
         ) from None
 
 
-def checked_features(transformer: Any, X: Any, *y: Any, reset: bool) -> Any:
-    """Check a transformer's rows; return them as a dense array of float32 or float64, together with y if it is given.
-    ``reset``: later rows must have the columns of these.
+def checked_features(transformer: Any, X: Any, *y: Any, reset: bool, **accepted: Any) -> Any:
+    """Check a transformer's rows; return them, together with y if it is given, as a dense array of float32 or float64,
+    unless others are ``accepted``. ``reset``: later rows must have the columns of these.
     """
+    options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": False} | accepted
     columns, y = getattr(X, "columns", None), tuple(map(checked_target, y))
     check_sparse(X)
     check_mask(X)
     with naming_columns_of(X), naming_rows_of(*y or (None,)):
-        checked = validate_data(
-            transformer, X, *y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
-        )
-    check_finite(check_numbers(checked[0] if y else checked), columns=columns)
+        checked = validate_data(transformer, X, *y, reset=reset, **options)
+        found = check_numbers(checked[0] if y else checked)
+    check_finite(found, columns=columns)
     return checked
 
 
@@ -331,21 +341,10 @@ def takes_label_sets(solver: Any) -> bool:
 
 
 def stack_sequences(X: Any, width: int | None, noun: str) -> tuple[Any, Array]:
-    """A list of examples as one array of rows, and the number of rows of each.
+    """The rows of a list of examples as one array (None if there is no row), and the number of rows of each.
 
-    Parameters
-    ----------
-    X : list of array-likes or sparse matrices (length, n_features)
-        Of length 0 where an example has no rows.
-    width : int or None
-        Features that they must have; None: those of the first, and at least one row.
-    noun : str
-        What an example is called in messages.
-
-    Returns
-    -------
-    rows : ndarray or csr_array, or None where there is no row
-    lengths : int64 ndarray
+    ``width`` is the number of features that they must have; None: that of the first, and there must be a row. ``noun``
+    is what messages call an example.
     """
     if (isinstance(X, np.ndarray) and X.dtype != object) or sp.issparse(X) or hasattr(X, "iloc"):
         raise ValueError(f"X must be a list of {noun}s, or one array together with lengths; found one array alone")
@@ -420,11 +419,8 @@ def offsets_of(lengths: Any, n_rows: int, noun: str) -> Array:
 def check_blocks(estimator: Any, X: Rows, reset: bool, y: Any) -> Any:
     """Return `Rows` (`Blocks`, Dask's) as they are, because reading checks their numbers, and y if given.
 
-    Raises
-    ------
-    ValueError
-        The estimator or its kernel takes no blocks, or the number of features, or their names, are not those of
-        training.
+    A ValueError says if the estimator or its kernel takes no blocks, or if the number of features, or their names, are
+    not those of training.
     """
     if not estimator._takes_blocks or estimator._is_precomputed:
         what = "kernel='precomputed'" if estimator._takes_blocks else type(estimator).__name__
@@ -441,14 +437,7 @@ def check_blocks(estimator: Any, X: Rows, reset: bool, y: Any) -> Any:
         )
     else:
         _check_names(estimator, X)
-    if isinstance(y, str):
-        return X
-    y = checked_target(y)
-    several = takes_several(estimator, y)
-    stand_in = np.broadcast_to(np.float32(0), (X.n_rows, 1))  # scikit-learn checks y together with rows
-    with naming_rows_of(y):
-        pair: Any = check_X_y(stand_in, y, multi_output=several, y_numeric=estimator._y_numeric, estimator=estimator)
-    return X, pair[1].toarray() if is_sparse(pair[1]) else pair[1]
+    return X if isinstance(y, str) else (X, target_of(estimator, y, X.n_rows))
 
 
 def _check_names(estimator: Any, X: Rows) -> None:
@@ -487,19 +476,11 @@ class Objects:
     As in scikit-learn the function gets them as they are, and the solver gets the matrix of its values; new rows are
     compared with all rows of the fit. (Some functions know no others, because they have looked these up.) A model of
     few vectors keeps these, and new rows are compared with them alone.
-
-    Parameters
-    ----------
-    rows : sequence
-        In the container they came in.
-    kernel : CallableKernel
-    are_vectors : bool, default=False
-        Whether they are a model's vectors alone, not all rows of its fit.
     """
 
-    rows: Any
+    rows: Any  # in the container they came in
     kernel: CallableKernel
-    are_vectors: bool = False
+    are_vectors: bool = False  # whether they are a model's vectors alone, not all rows of its fit
 
     def values(self, X: Any, name: str) -> Array:
         """The kernel's values between X and these rows."""
@@ -526,11 +507,6 @@ def n_rows(X: Any, name: str) -> int:
     return n
 
 
-def target_of(y: Any, n: int, is_numeric: bool, several: bool) -> Any:
-    """Labels or targets of n rows, checked by scikit-learn's `check_X_y`."""
-    return check_X_y(np.zeros((n, 1)), y, y_numeric=is_numeric, multi_output=several)[1]
-
-
 def numbers_of(y: Any, classifier: str) -> Array:
     """Targets as float64; an error names the first that is no number, and the estimator that takes labels."""
     try:
@@ -551,13 +527,7 @@ def numbers_of(y: Any, classifier: str) -> Array:
 
 
 def check_path(estimator: Any, path: Any) -> None:
-    """Refuse to write a model onto a file of the rows that it was trained on.
-
-    Raises
-    ------
-    ValueError
-        The path leads to such a file, under whatever name.
-    """
+    """Raise a ValueError if the path leads, by whatever name, to a file of the rows that the model was trained on."""
     for file in vars(estimator).get("_read_from", ()):
         if os.path.exists(path) and os.path.exists(file) and os.path.samefile(path, file):
             raise ValueError(f"{os.fspath(path)} is the file {file} that the rows are read from, which would be lost: "

@@ -27,7 +27,6 @@ from slimsvm.estimators._shared.automatic import (
     with_learned_scales,
 )
 from slimsvm.estimators._shared.calibrating import MOST_HELD, has_probability, out_of_sample, scores_of
-from slimsvm.estimators._shared.certifying import Certified
 from slimsvm.estimators._shared.conformal import (
     HELD_OUT,
     NONE,
@@ -88,7 +87,7 @@ def library_name(cls: type) -> str:
     return next(base.__name__ for base in cls.__mro__ if base.__name__ in ESTIMATORS)
 
 
-class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
+class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators: kernel, solver and problem of a fit, its attributes, scores of new rows."""
 
     # Whether y may be an indicator matrix, or several targets; rows may be `Blocks`, or objects that only the kernel
@@ -200,10 +199,7 @@ class KernelEstimator(Fitted, Certified, CallbackSupportMixin, BaseEstimator):
         name = type(self).__name__
         has_y = not isinstance(y, str)
         if has_y:
-            several = takes_several(self, y)
-            y = target_of(checked_target(y), n_rows(X, name), self._y_numeric, several)
-            dense: Any = y
-            y = dense.toarray() if sp.issparse(y) else y
+            y = target_of(self, y, n_rows(X, name))
         if reset:
             self.shape_fit_ = np.shape(X) if hasattr(X, "shape") else (n_rows(X, name),)
             self._objects = Objects(X, kernels.CallableKernel(self.kernel))

@@ -94,15 +94,7 @@ def _doubles(values: Any) -> Array:
 
 
 def step_of(transformer: Any) -> Step:
-    """What a fitted transformer does, as data.
-
-    Raises
-    ------
-    TypeError
-        Files do not know the transformer, or an option of it; the message names it.
-    NotFittedError
-        It is not fitted.
-    """
+    """What a fitted transformer does, as data; a TypeError names one, or an option of it, that files do not know."""
     if transformer in (None, "passthrough"):
         return InTurn(())
     if hasattr(transformer, "_as_step"):
@@ -259,13 +251,7 @@ KNOWN = [cls.__name__ for cls in STEPS if cls not in (Pipeline, FunctionTransfor
 
 
 def encoding_of(steps: Steps) -> Encoding:
-    """The first steps of a pipeline as data.
-
-    Raises
-    ------
-    TypeError
-        Files do not know a step; the message names it.
-    """
+    """The first steps of a pipeline as data; a TypeError names a step that files do not know."""
     first = steps[0][1]
     names = getattr(first, "feature_names_in_", None)
     packed = tuple((name, _class_of(step), _named(name, step)) for name, step in steps)
@@ -282,12 +268,7 @@ def _class_of(step: Any) -> str:
 class FittedStep(TransformerMixin, BaseEstimator):
     """A step of a pipeline that was read from a file: it transforms as it did when it was saved, and learns no more.
 
-    Parameters
-    ----------
-    encoding : Encoding
-        Of this step alone.
-    of_class : str
-        The class that it had.
+    ``encoding`` is of this step alone, ``of_class`` the class that it had.
     """
 
     def __init__(self, encoding, of_class):

@@ -457,12 +457,8 @@ def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 def pack_scalers(steps: Steps, name: str, arrays: dict[str, Array], has_names: bool) -> dict[str, Any]:
     """The header's part on the scalers and the name of the last step; their arrays join ``arrays``.
 
-    Names of features are kept where the scalers take rows as users have them.
-
-    Raises
-    ------
-    TypeError
-        A step is no fitted scaler that files know.
+    Names of features are kept where the scalers take rows as users have them (``has_names``). A TypeError names a step
+    that is no fitted scaler that files know.
     """
     packed = []
     for k, (step, scaler) in enumerate(steps):
@@ -511,18 +507,8 @@ def unpack_scalers(header: dict[str, Any], arrays: dict[str, Array], n_features:
 def plain_model_of(model: Any, encodes: bool = False) -> PlainModel:
     """The model for prediction alone of a fitted estimator, or of a pipeline of scalers and one.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-    encodes : bool, default=False
-        Whether there may be steps other than scalers, which then are the model's ``encoding``.
-
-    Raises
-    ------
-    NotFittedError
-        Before ``fit``.
-    TypeError, ValueError
-        See `parts_of`; or the model labels by a task, or scores by a kernel, of Python; or there are other steps.
+    ``encodes``: there may be other steps, which are the model's ``encoding``. Errors are those of `parts_of`, and say
+    if the model labels by a task, or scores by a kernel, of Python.
     """
     steps, name, estimator = parts_of(model)
     found = plain_model(*file_parts(estimator, steps, name))
@@ -534,12 +520,7 @@ def plain_model_of(model: Any, encodes: bool = False) -> PlainModel:
 def parts_of(model: Any) -> tuple[Steps, str, Any]:
     """The steps of a pipeline before the estimator with their names, the name of the estimator, and the estimator.
 
-    Raises
-    ------
-    NotFittedError
-        Before ``fit``.
-    TypeError
-        It is neither an estimator of slimsvm nor a pipeline that ends with one; the message says what to do.
+    A TypeError says what to do with anything but a fitted estimator of slimsvm, or a pipeline that ends with one.
     """
     if hasattr(model, "best_estimator_"):
         raise TypeError(

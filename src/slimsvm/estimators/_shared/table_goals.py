@@ -21,13 +21,7 @@ EPSILON = 0.05
 
 
 class ClassGoal:
-    """Probabilities of classes 0, 1, …, judged by log loss.
-
-    Parameters
-    ----------
-    n_classes : int
-        At least 2.
-    """
+    """Probabilities of two or more classes 0, 1, …, judged by log loss."""
 
     measure = "log loss"
 

@@ -54,12 +54,8 @@ def table_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def pack_classes(classes: Any) -> tuple[bool, Array]:
-    """Whether classes are texts in an array of objects, and the array that a file has of them.
-
-    Raises
-    ------
-    TypeError
-        They are dates or times.
+    """Whether classes are texts in an array of objects, and the array that a file has of them; a TypeError if they are
+    dates or times.
     """
     classes = np.asarray(classes)
     if classes.dtype.kind in "mM":

@@ -221,12 +221,8 @@ def search(
     """The recipes whose mean has the lowest loss out of fold; the encoding of all rows, which keeps so many values of a
     column, and rows to train on, encoded.
 
-    Of many rows some are taken. A time limit and Ctrl-C end the search early: what was tried until then counts.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Nothing was tried by then.
+    Of many rows some are taken. A time limit and Ctrl-C end the search early: what was tried until then counts; Ctrl-C
+    ends the fit where nothing was tried.
     """
     encoding, features = TableEncoding.learn(table, goal.targets(y), weights, most_values)
     rows = merged(Rows(features, y, weights, encoding.are_flags, encoding.columns, goal, n_jobs))

@@ -76,30 +76,12 @@ def choose(
     The parts have the same share of every class (or, for regression, of every range of targets). Examples of several
     rows (sequences, queries) stay whole: a fifth of them is held out. Ties go to the trial that came first.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its C is that of a search without the time for a trial; its kernel is ignored.
-    solver : Solver
-    C_values : tuple of float
-        From the lowest.
-    tried : list of Kernel
-        From the widest.
+    The problem's C is that of a search without the time for a trial; its kernel is ignored. ``C_values`` rise, and the
+    kernels get narrower. A record has ``C``, of several kernels ``gamma``, ``n_rows`` that were trained on, ``error``
+    (the task's: share of wrong labels, mean absolute error, mean loss of a query, ...) and ``seconds``.
 
-    Returns
-    -------
-    problem : Problem
-    trials : list of dict
-        ``C``, of several kernels ``gamma``, ``n_rows`` that were trained on, ``error`` (the task's: share of wrong
-        labels, mean absolute error, mean loss of a query, ...) and ``seconds``.
-
-    Raises
-    ------
-    ValueError
-        There are fewer than 20 rows, or than 10 examples of several rows that can have a loss; or the kernel is a
-        matrix.
-    KeyboardInterrupt
-        A trial was interrupted: there is no model of all rows that the fit could end with.
+    A ValueError says if there are fewer than 20 rows, or than 10 examples of several rows that can have a loss, or if
+    the kernel is a matrix. An interrupted trial ends the fit, as there is no model of all rows.
     """
     rows, examples, task, own = problem.rows, problem.examples, problem.task, problem.settings_of(TrialSettings)
     asked = "C='validate'" if len(tried) == 1 else "gamma='validate'"
@@ -142,17 +124,7 @@ def _part_of(problem: Problem, chosen: np.ndarray, solver: Solver) -> Problem:
 
 
 class _Held:
-    """Rows or examples held out, and the records of all trials that were judged on them.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of all rows.
-    chosen : int64 ndarray
-        Those held out.
-    names_gamma : bool
-        Whether a record has the gamma.
-    """
+    """The rows or examples of a problem that are held out, and the records of all trials that were judged on them."""
 
     def __init__(self, problem: Problem, chosen: np.ndarray, names_gamma: bool):
         self.problem, self.names_gamma = problem, names_gamma
@@ -167,29 +139,14 @@ class _Held:
 
 
 class _Trials:
-    """Fits of some rows, each judged on the rows held out.
-
-    Parameters
-    ----------
-    held : _Held
-    solver : Solver
-    chosen : int64 ndarray
-        Rows or examples that are trained on.
-    kernel : Kernel
-        The first.
-
-    Attributes
-    ----------
-    best, kernel : dict and Kernel
-        The record of the lowest error, and its kernel.
-    """
+    """Fits of the ``chosen`` rows or examples, each judged on those held out."""
 
     def __init__(self, held: _Held, solver: Solver, chosen: np.ndarray, kernel: kernels.Kernel):
         self.held, self.solver, self.kernel = held, solver, kernel
         self.near = held.problem.settings_of(TrialSettings).near
         self.part, self.is_exact = _part_of(held.problem, chosen, solver), isinstance(solver, solvers.Exact)
         self.room = Room()
-        self.best: dict[str, Any] = {}
+        self.best: dict[str, Any] = {}  # the record of the lowest error, with the kernel
         self.errors: dict[float, float] = {}  # of the best kernel
 
     def of_kernel(self, kernel: kernels.Kernel, C_values: tuple[float, ...]) -> bool:
