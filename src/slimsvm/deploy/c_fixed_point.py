@@ -89,34 +89,19 @@ static inline void NAME_scores(const float *x, float *scores)
 
 @dataclass(frozen=True, eq=False)
 class FixedPointModel(PlainModel):
-    """A model with the scores of the header, bit for bit up to the last float32 operations.
-
-    Parameters
-    ----------
-    centre, step : float32 ndarrays of shape (n_features,)
-    low, high : int16 ndarrays of shape (n_features,), or None
-        Bounds of scalers that clip.
-    points : int16 ndarray of shape (n_vectors, n_features)
-    weights : int16 ndarray of shape (n_vectors, n_outputs)
-    limit, unit, shift : int
-        A sum above the limit has the kernel value 0, others u = sum · unit / 2^(shift + `DIGITS`).
-    divisor : int
-        Of sums of weights and kernel values, so that they fit 32 bits.
-    output_unit : float32 ndarray of shape (n_outputs,)
-        What one of these sums, divided, is worth.
-    """
+    """A model with the scores of the header, bit for bit up to the last float32 operations."""
 
     centre: Any = None
     step: Any = None
-    low: Any = None
+    low: Any = None  # bounds of scalers that clip
     high: Any = None
     points: Any = None
     weights: Any = None
-    limit: int = 0
+    limit: int = 0  # a sum above it has the kernel value 0, others u = sum · unit / 2^(shift + `DIGITS`)
     unit: int = 0
     shift: int = 0
-    divisor: int = 1
-    output_unit: Any = None
+    divisor: int = 1  # of sums of weights and kernel values, so that they fit 32 bits
+    output_unit: Any = None  # what one of these sums, divided, is worth
 
     def scores(self, X: Array) -> Array:
         """Scores (n, n_outputs) of rows as users have them."""
@@ -152,10 +137,7 @@ class FixedPointModel(PlainModel):
 def fixed_point(model: PlainModel) -> FixedPointModel:
     """The model with its numbers rounded.
 
-    Raises
-    ------
-    ValueError
-        The kernel is none of exponentials, or the vectors lie too far apart for 15 bits.
+    A ValueError says if the kernel is none of exponentials, or if the vectors lie too far apart for 15 bits.
     """
     kernel = model.kernel
     if kernel.form not in LARGEST or not kernel.is_exponential:

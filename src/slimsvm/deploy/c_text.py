@@ -233,8 +233,8 @@ class Values(NamedTuple):
 
 
 class OfC:
-    """Functions of a row's scores for `slimsvm.deploy.decisions`, which write C: `lines` compute what they return, by
-    the `functions` and of the `arrays` (values and shape by name) that a header must have.
+    """The functions of `slimsvm.deploy.decisions.OfArrays` for a row's scores in C: `lines` compute what they return,
+    by the `functions` and of the `arrays` (values and shape by name) that a header must have.
     """
 
     def __init__(self, dtype: str) -> None:
@@ -249,17 +249,14 @@ class OfC:
         return lines
 
     def column(self, scores: Values) -> Values:
-        """The only number."""
         return Values(lambda _: scores.at("0"), "1")
 
     def exponential(self, scores: Values) -> Values:
-        """E to the scores."""
         self.functions["exp2"] = exp2(self.dtype)
         log2_e = number(LOG2_E, self.dtype)
         return Values(lambda c: f"NAME_exp2({scores.at(c)} * {log2_e})", scores.n)
 
     def sorted(self, scores: Values, n: int) -> Values:
-        """The scores in rising order."""
         self.lines += [
             f"float sorted[{n}];",
             f"for (int c = 0; c < {n}; ++c) {{",
@@ -271,15 +268,12 @@ class OfC:
         return Values(lambda c: f"sorted[{c}]", scores.n)
 
     def above(self, scores: Values) -> Values:
-        """1 where a score is positive, else 0."""
         return Values(lambda c: f"{scores.at(c)} > 0.0f", scores.n)
 
     def at_least(self, scores: Values, least: float) -> Values:
-        """1 where a score is no less, else 0."""
         return Values(lambda c: f"{scores.at(c)} >= {number(least, self.dtype)}", scores.n)
 
     def less(self, scores: Values, thresholds: Array) -> Values:
-        """The score minus each threshold."""
         name, shape = "thresholds", "[NAME_N_CLASSES - 1]"
         if not np.array_equal(self.arrays.setdefault(name, (thresholds, shape))[0], thresholds):
             name = "sorted_thresholds"
@@ -287,7 +281,6 @@ class OfC:
         return Values(lambda c: f"({scores.at('0')} - NAME_{name}[{c}])", "NAME_N_CLASSES - 1")
 
     def running_sums(self, values: Values, n_classes: int) -> Values:
-        """Sums of no number, the first, the first two, …"""
         self.lines += [
             "float sums[NAME_N_CLASSES] = {0.0f};",
             f"for (int c = 1; c < NAME_N_CLASSES; ++c) sums[c] = sums[c - 1] + {values.at('c - 1')};",
@@ -295,7 +288,6 @@ class OfC:
         return Values(lambda c: f"sums[{c}]", "NAME_N_CLASSES")
 
     def votes(self, is_first: Values, n_classes: int) -> Values:
-        """The number of pairs that each class wins."""
         self.lines += [
             "int votes[NAME_N_CLASSES] = {0}, pair = 0;",
             "for (int a = 0; a < NAME_N_CLASSES; ++a)",
@@ -304,7 +296,6 @@ class OfC:
         return Values(lambda c: f"votes[{c}]", "NAME_N_CLASSES")
 
     def greatest(self, values: Values) -> Values:
-        """The index of the greatest number, the first of equals."""
         self.lines += [
             "int best = 0;",
             f"for (int c = 1; c < {values.n}; ++c) if ({values.at('c')} > {values.at('best')}) best = c;",
@@ -316,7 +307,6 @@ class OfC:
         return Values(lambda _: f"{scores.at('a')} - {scores.at('b')}", "NAME_N_CLASSES * (NAME_N_CLASSES - 1) / 2")
 
     def log_odds(self, scores: Values, calibration: Array, keeps_sign: bool) -> Values:
-        """Log odds of scores with their parameters, or all with the same."""
         self.arrays["calibration"] = calibration, f"[{len(calibration)}][4]"
 
         def line(c: str) -> str:
@@ -332,18 +322,15 @@ class OfC:
         return Values(lambda c: f"NAME_log_odds({scores.at(c)}, {line(c)})", scores.n)
 
     def logistic(self, log_odds: Values) -> Values:
-        """Probabilities of log odds."""
         logistic = LOGISTIC.format(log2_e=number(LOG2_E, self.dtype))
         self.functions |= {"exp2": exp2(self.dtype), "logistic": logistic}
         return Values(lambda c: f"NAME_logistic({log_odds.at(c)})", log_odds.n)
 
     def both_sides(self, log_odds: Values) -> Values:
-        """Of −z and of z, for log odds z."""
         self.lines.append(f"const float odds = {log_odds.at('0')};")
         return self.logistic(Values(lambda c: f"{c} ? odds : -odds", "NAME_N_CLASSES"))
 
     def between(self, above: Values, n_classes: int) -> Values:
-        """Differences of 1, the numbers and 0."""
         self.lines += [
             "float above[NAME_N_CLASSES + 1] = {1.0f};",
             f"for (int c = 1; c < NAME_N_CLASSES; ++c) above[c] = {above.at('c - 1')};",
@@ -351,15 +338,12 @@ class OfC:
         return Values(lambda c: f"above[{c}] > above[{c} + 1] ? above[{c}] - above[{c} + 1] : 0.0f", "NAME_N_CLASSES")
 
     def either_sign(self, scores: Values) -> Values:
-        """A score, and the same with the other sign."""
         return Values(lambda c: f"({c} ? -{scores.at('0')} : {scores.at('0')})", "NAME_N_CLASSES")
 
     def others(self, probabilities: Values) -> Values:
-        """What is left to 1."""
         return Values(lambda c: f"1.0f - ({probabilities.at(c)})", probabilities.n)
 
     def outside(self, above: Values, n_classes: int) -> Values:
-        """The greater of how far a class's lower threshold is above the score, and its upper one below it."""
         first, last = above.at("0"), above.at("NAME_N_CLASSES - 2")
         self.lines += [
             f"float outside[NAME_N_CLASSES] = {{{first}}};",

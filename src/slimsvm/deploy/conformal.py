@@ -43,17 +43,8 @@ def steepness_of(kind: str, calibration: Array | None) -> float:
 def bound_for_export(model: Any, alpha: Any, error: Callable[[], float] | None = None) -> float | None:
     """The bound for an alpha that a form has which has no rows held out; None where there is no alpha.
 
-    Parameters
-    ----------
-    model : PlainModel
-    alpha : float or None
-    error : callable or None, default=None
-        Computes what the form's arithmetic does to misfits; None: no more than the library's own.
-
-    Raises
-    ------
-    ValueError
-        The model has neither sets nor intervals, or too few rows were held out for alpha.
+    ``error`` computes what the form's arithmetic does to misfits; None: no more than the library's own. A ValueError
+    says if the model has neither sets nor intervals, or if too few rows were held out for alpha.
     """
     if alpha is None:
         return None

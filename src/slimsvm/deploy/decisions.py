@@ -37,17 +37,10 @@ ESTIMATORS = (*CLASSIFIERS, *KINDS)
 
 
 def kind_of(name: str, params: Any, fitted: Any, classes: Array | None, n_outputs: int) -> str:
-    """The kind of decision, a key of `DECISIONS`, that a fitted estimator makes.
+    """The kind of decision, a key of `DECISIONS`, that a fitted estimator of a class (one of ``ESTIMATORS``) makes.
 
-    Parameters
-    ----------
-    name : str
-        Of its class, one of ``ESTIMATORS``.
-    params, fitted : dict
-        Its parameters and the attributes of its fit; of both only those that a file has are read.
-    classes : ndarray or None
-    n_outputs : int
-        Scores of a row.
+    Of its parameters and the attributes of its fit only those that a file has are read. ``n_outputs`` are scores of a
+    row.
     """
     if name in CLASSIFIERS:
         if fitted.get("multilabel_"):
@@ -103,11 +96,7 @@ class Outputs(NamedTuple):
 class Decision:
     """The number itself: regression and ranking; sequences have their own way to labels.
 
-    Parameters
-    ----------
-    model : PlainModel or Outputs
-    f
-        Functions of scores: `OfArrays`, or those that onnx_graph.py and c_text.py have for nodes and C.
+    ``f`` are functions of scores: `OfArrays`, or those that onnx_graph.py and c_text.py have for nodes and C.
     """
 
     def __init__(self, model: PlainModel | Outputs, f: Any) -> None:

@@ -133,17 +133,10 @@ def add_scores(graph: Graph, model: PlainModel, rows: str, rows_type: Any = None
 
 
 class Graph:
-    """Nodes and constants as they are added.
+    """Nodes and constants as they are added: ``numbers`` are the types of constants and of what is computed.
 
-    Parameters
-    ----------
-    numbers : Numbers
-        Of constants and of what is computed.
-    results : dtype
-        Of scores and of predicted numbers, in a graph of its own also of rows.
-    opset : int
-    named : callable or None
-        A name that the whole graph does not have yet, for a part of a graph; None: this is all of it.
+    ``results`` is the type of scores and predicted numbers, in a graph of its own also of rows. ``named`` gives a part
+    of a graph names that the whole does not have yet; None: this is all of it.
     """
 
     def __init__(

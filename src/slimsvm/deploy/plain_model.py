@@ -62,40 +62,6 @@ PROBES = 256
 class PlainModel:
     """f_c(x) = Σ_j coef_jc k(z_j, x) + intercept_c, and how labels come of it; all numbers are float64.
 
-    Parameters
-    ----------
-    kind : str
-        A key of `slimsvm.deploy.decisions.DECISIONS`.
-    kernel : Kernel
-        One that has a `Kernel.form`. With a kernel of weights scores are products of rows with ``coef``: there are no
-        vectors.
-    n_features : int
-        Number of features that the kernel sees: for sequences, of a row with the rows of its window.
-    vectors : ndarray of shape (n_vectors, n_features), CsrRows or None
-        For a precomputed kernel the positions of training rows, shape (n_vectors, 1).
-    coef : ndarray of shape (n_vectors, n_outputs), or (n_features, n_outputs) of a kernel of weights
-    intercept : ndarray of shape (n_outputs,)
-    plain : ndarray
-        Thresholds of ordered classes; transitions, start and end of sequences.
-    classes : ndarray or None
-    options : dict
-        Parameters of the estimator that labels depend on.
-    scaling : Scaling or None, default=None
-        What is done to a row first; the kernel and its vectors know scaled rows only.
-    examples : ndarray of shape (n, n_features) or None, default=None
-        Some vectors of a linear model that has its weights from vectors: they tell the range of rows.
-    feature_names : list of str or None, default=None
-        What the features of a row are called, before any scaling.
-    columns : (int64 ndarray, int) or None, default=None
-        Of wide sparse rows: the columns that the features but the last are, and the number of all (`seen`).
-    calibration : float64 ndarray of shape (n_columns, 4) or None, default=None
-        What makes probabilities of scores: (u, w, c, b) of `slimsvm.deploy.decisions.OfArrays.log_odds` for the score
-        of two classes, each pair of several, each label, or all thresholds of ordered classes alike.
-    nonconformity, nonconformity_classes : ndarrays of shape (n,) or None, default=None
-        How badly rows fitted that nothing was learned from, ascending, and places of their classes.
-    encoding : Encoding or None, default=None
-        What makes rows, not scaled yet, of the columns that users have.
-
     Examples
     --------
     >>> import numpy as np
@@ -107,23 +73,27 @@ class PlainModel:
     array([[0.5]])
     """
 
-    kind: str
-    kernel: Any  # Kernel or FoldedKernel: by their form
-    n_features: int
-    vectors: Any
-    coef: Array
+    kind: str  # a key of `slimsvm.deploy.decisions.DECISIONS`
+    # Kernel or FoldedKernel, by their form. With one of weights there are no vectors: scores are products of rows and
+    # coef, of shape (n_features, n_outputs).
+    kernel: Any
+    n_features: int  # that the kernel sees: for sequences, of a row with the rows of its window
+    vectors: Any  # (n_vectors, n_features), or CsrRows; for a precomputed kernel positions of rows, (n_vectors, 1)
+    coef: Array  # (n_vectors, n_outputs)
     intercept: Array
-    plain: Array
+    plain: Array  # thresholds of ordered classes; transitions, start and end of sequences
     classes: Array | None
-    options: dict[str, Any]
-    scaling: Scaling | None = None
-    examples: Array | None = None
-    feature_names: list[str] | None = None
-    columns: tuple[Array, int] | None = None
+    options: dict[str, Any]  # parameters of the estimator that labels depend on
+    scaling: Scaling | None = None  # is done to a row first; the kernel and its vectors know scaled rows only
+    examples: Array | None = None  # some vectors of a linear model that has its weights from vectors: the range of rows
+    feature_names: list[str] | None = None  # what the features of a row are called, before any scaling
+    columns: tuple[Array, int] | None = None  # of wide sparse rows: those that are features, and the number of all
+    # What makes probabilities of scores: (u, w, c, b) of `OfArrays.log_odds` for the score of two classes, each pair of
+    # several, each label, or all thresholds of ordered classes alike.
     calibration: Array | None = None
-    nonconformity: Any = None
-    nonconformity_classes: Any = None
-    encoding: Encoding | None = None
+    nonconformity: Any = None  # how badly rows fitted that nothing was learned from, ascending
+    nonconformity_classes: Any = None  # places of their classes
+    encoding: Encoding | None = None  # what makes rows, not scaled yet, of the columns that users have
 
     @property
     def n_outputs(self) -> int:
@@ -267,14 +237,8 @@ def _absolute_distances(X: Array, Z: Array) -> Array:
 def read_plain_model(path: Any, by_columns: bool = False) -> PlainModel:
     """The model of a file that an estimator's ``save`` wrote; ``by_columns`` of wide sparse vectors by their columns.
 
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ModelFileError
-        The file is not a model that this version knows.
-    ValueError
-        The model predicts what plain arrays cannot: labellings of a task of its own.
+    Errors say if there is no such file, if it is not a model that this version knows, or if it predicts what plain
+    arrays cannot: labellings of a task of its own.
     """
     return plain_model_of_parts(path, *read_model(path), by_columns)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ import numpy as np
 from slimsvm.deploy.conformal import check_alpha, intervals_of, p_values_of, sets_of
 from slimsvm.deploy.decisions import ARRAYS, DECISIONS
 from slimsvm.deploy.plain_model import PlainModel, plain_model_of_parts
-from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows, sequences_of
-from slimsvm.deploy.steps import Encoding
+from slimsvm.deploy.rows import CsrRows, as_rows, check_finite, check_names, dense_rows, sequences_of
 from slimsvm.modelfile import damage_named, read_model
 from slimsvm.sparse_parts import WIDE_FEATURES
 
@@ -147,39 +147,34 @@ class Predictor:
 
     def _scores(self, X: Any) -> Array:
         """All scores (n, n_outputs), block by block."""
-        model = self._model
-        if model.encoding is not None:
-            return self._scores_of_columns(model.encoding, X)
-        rows = as_rows(X)
-        check_names(X, model.feature_names)
-        if rows.shape[1] != model.row_features:
-            raise ValueError(f"X must have {model.row_features} features as in training, found {rows.shape[1]}")
-        rows = model.seen(rows)
-        scores, step = np.empty((rows.shape[0], model.n_outputs)), model.block_rows
-        for lo in range(0, len(scores), step):
-            block = dense_rows(rows, lo, min(lo + step, len(scores)))
-            check_finite(block, first_row=lo)
+        model, encoding = self._model, self._model.encoding
+        if encoding is not None:
+            columns = encoding.columns(X)
+            n, features = len(columns[0][1]), partial(encoding.features, columns)
+        else:
+            rows = as_rows(X)
+            check_names(X, model.feature_names)
+            if rows.shape[1] != model.row_features:
+                raise ValueError(f"X must have {model.row_features} features as in training, found {rows.shape[1]}")
+            n, features = rows.shape[0], partial(finite_rows, model.seen(rows))
+        scores, step = np.empty((n, model.n_outputs)), model.block_rows
+        for lo in range(0, n, step):
+            block = features(lo, min(lo + step, n))
             with np.errstate(over="ignore", invalid="ignore"):
                 scores[lo : lo + step] = model.scores(block)
-        return checked_scores(scores)
-
-    def _scores_of_columns(self, encoding: Encoding, X: Any) -> Array:
-        """The same of columns that steps encode."""
-        columns, model = encoding.columns(X), self._model
-        scores, step = np.empty((len(columns[0][1]), model.n_outputs)), model.block_rows
-        for lo in range(0, len(scores), step):
-            block = encoding.features(columns, lo, lo + step)
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores[lo : lo + step] = model.scores(block)
-        return checked_scores(scores)
+        is_finite = np.isfinite(scores).all(axis=1)
+        if not is_finite.all():
+            raise ValueError(
+                f"the scores of row {np.argmin(is_finite)} of X are beyond float64: scale X as in training"
+            )
+        return scores
 
 
-def checked_scores(scores: Array) -> Array:
-    """The scores, or an error that names the first row whose scores are not finite."""
-    is_finite = np.isfinite(scores).all(axis=1)
-    if not is_finite.all():
-        raise ValueError(f"the scores of row {np.argmin(is_finite)} of X are beyond float64: scale X as in training")
-    return scores
+def finite_rows(rows: Array | CsrRows, lo: int, hi: int) -> Array:
+    """Rows lo, …, hi − 1 as one dense array, or an error that names a value that is not finite."""
+    block = dense_rows(rows, lo, hi)
+    check_finite(block, first_row=lo)
+    return block
 
 
 class ScoringPredictor(Predictor):

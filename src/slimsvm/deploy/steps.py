@@ -115,19 +115,10 @@ class Turned(Step):
 
 @dataclass(frozen=True, eq=False)
 class Filled(Step):
-    """A value in place of a missing one; then a flag for each of some columns, 1 where a value is missing.
+    """A value in place of a missing one; then a flag for each of some columns, 1 where a value is missing."""
 
-    Parameters
-    ----------
-    missing : number, str or None
-        What is missing besides nothing at all; None: nothing else.
-    values : tuple of number or str or None
-        None: the column is left out.
-    flagged : tuple of int
-    """
-
-    missing: Any
-    values: tuple[Any, ...]
+    missing: Any  # what is missing besides nothing at all; None: nothing else
+    values: tuple[Any, ...]  # None: the column is left out
     flagged: tuple[int, ...]
     kind: ClassVar[str] = "gaps"
 
@@ -168,7 +159,7 @@ class Levelled(Step):
     """Base of those that know a column's levels: texts, numbers, None for a missing value."""
 
     levels: tuple[tuple[Any, ...], ...]
-    refuses: bool
+    refuses: bool  # whether other levels are an error
 
     def codes(self, j: int, name: str, values: Array) -> Array:
         """Find the places of the values among the levels of column j; −1 for others, or an error that names one."""
@@ -191,21 +182,10 @@ class Levelled(Step):
 
 @dataclass(frozen=True, eq=False)
 class Flagged(Levelled):
-    """A flag for each level of a column, or for several levels together.
+    """A flag for each level of a column, or for several levels together."""
 
-    Parameters
-    ----------
-    levels : tuple of tuples
-    refuses : bool
-        Whether other levels are an error.
-    places : tuple of int ndarrays
-        For each column the flag of each level, and the one of other levels; −1 is none.
-    widths : tuple of int
-        Flags of each column.
-    """
-
-    places: tuple[Array, ...]
-    widths: tuple[int, ...]
+    places: tuple[Array, ...]  # for each column the flag of each level, and the one of other levels; −1 is none
+    widths: tuple[int, ...]  # flags of each column
     kind: ClassVar[str] = "flags"
 
     def n_outputs(self, n_inputs: int) -> int:
@@ -231,17 +211,9 @@ class Flagged(Levelled):
 
 @dataclass(frozen=True, eq=False)
 class Replaced(Levelled):
-    """One or more numbers for each level of a column.
+    """One or more numbers for each level of a column."""
 
-    Parameters
-    ----------
-    levels : tuple of tuples
-    refuses : bool
-        Whether other levels are an error.
-    numbers : tuple of float64 ndarrays of shape (n_levels + 1, width)
-        For each column the numbers of each level, and in the last row those of other levels.
-    """
-
+    # For each column the numbers of each level, and in the last row those of other levels: (n_levels + 1, width).
     numbers: tuple[Array, ...]
     kind: ClassVar[str] = "numbers of levels"
 
@@ -365,20 +337,12 @@ def plain_level(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """The steps before an estimator, and the columns that rows have.
+    """The steps before an estimator, and the columns that rows have."""
 
-    Parameters
-    ----------
-    names : tuple of str or None
-        Of the columns, where the training rows had names; rows with names are then found by them, in any order.
-    n_columns : int
-    steps : tuple of (str, str, Step)
-        Each with its name in the pipeline and the name of its class there.
-    """
-
+    # Of the columns, where the training rows had names; rows with names are then found by them, in any order.
     names: tuple[str, ...] | None
     n_columns: int
-    steps: tuple[tuple[str, str, Step], ...]
+    steps: tuple[tuple[str, str, Step], ...]  # each with its name in the pipeline and the name of its class there
 
     @property
     def n_features(self) -> int:
@@ -396,13 +360,11 @@ class Encoding:
         return any(self.texts()) or len(self.needed) < self.n_columns
 
     def columns(self, X: Any) -> Columns:
-        """Return the columns of rows that a user gave: a data frame, a dict of columns, or an array. Those that no step
+        """Return the columns of rows that a user gave: a data frame, a dict of columns, or an array; those that no step
         looks at are zeros.
 
-        Raises
-        ------
-        TypeError, ValueError
-            It is sparse, or columns are missing, are more or fewer, or have different lengths.
+        A TypeError or ValueError says if X is sparse, or if columns are missing, are more or fewer, or have different
+        lengths.
         """
         needed = self.needed
         if hasattr(X, "tocsr"):

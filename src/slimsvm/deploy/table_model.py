@@ -20,28 +20,16 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class TableModel:
-    """Encoders, and models of encoded rows whose predictions are averaged.
-
-    Parameters
-    ----------
-    encoding : TableEncoding
-    machines : list of (float, PlainModel or AdditiveModel, ndarray)
-        Weights, models, and what makes probabilities of their scores: (u, w, c, b) of
-        `slimsvm.deploy.decisions.OfArrays.log_odds` for two classes, or each pair of several.
-    classes : ndarray or None
-    mean, spread : float
-        Of the training rows' numbers, of which models predict deviates.
-    misfits, misfits_of_classes : ndarray, list of ndarrays
-        How badly rows held out fit, ascending; of each class, if there are classes.
-    """
+    """Encoders, and models of encoded rows whose predictions are averaged."""
 
     encoding: TableEncoding
+    # Weights, models, and (u, w, c, b) of `OfArrays.log_odds` for two classes, or each pair of several.
     machines: list[tuple[float, Any, Array]]
     classes: Array | None
-    mean: float
+    mean: float  # of the training rows' numbers, of which models predict deviates
     spread: float
-    misfits: Array
-    misfits_of_classes: list[Array]
+    misfits: Array  # how badly rows held out fit, ascending
+    misfits_of_classes: list[Array]  # the same of each class
 
     @property
     def n_outputs(self) -> int:

@@ -66,23 +66,12 @@ class Table:
 
 
 def table_of(data: Any, needed: Collection[str] | None = None) -> Table:
-    """The columns of a table.
+    """The columns of a table: a data frame of pandas, polars or another library that narwhals knows, an Arrow table, a
+    dict of columns, a structured array, or an array of shape (n_rows, n_columns), whose names are x0, x1, …
 
-    Parameters
-    ----------
-    data : data frame of pandas, polars or another library that narwhals knows, Arrow table, dict of columns, structured
-        array, or array-like of shape (n_rows, n_columns)
-        Columns of an array have the names x0, x1, …
-    needed : names, or None
-        If the table has names: the columns that are taken. What others hold does not matter.
-
-    Raises
-    ------
-    TypeError
-        It is sparse or lazy, or a value is neither a number, a text, a truth value nor a time; the column is named.
-    ValueError
-        Two columns have one name, one that is needed is missing, columns have different lengths, or there is no row or
-        no column.
+    ``needed`` names the columns that are taken, if the table has names; what others hold does not matter. A TypeError
+    names a column with a value that is neither a number, a text, a truth value nor a time, or says that the table is
+    sparse or lazy. A ValueError names what is missing, is there twice or has another length.
     """
     if hasattr(data, "tocsr"):
         raise TypeError("a table of columns is dense, found a sparse matrix: use SVC, or X.toarray()")

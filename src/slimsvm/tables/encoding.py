@@ -16,17 +16,10 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class TableEncoding:
-    """Encoders of the columns that were there in training, in their order.
-
-    Parameters
-    ----------
-    encoders : tuple of Encoder
-    has_names : bool
-        Whether the training table had names: then columns are found by name, else by their order.
-    """
+    """Encoders of the columns that were there in training, in their order."""
 
     encoders: tuple[Encoder, ...]
-    has_names: bool
+    has_names: bool  # whether the training table had names: then columns are found by name, else by their order
 
     @classmethod
     def learn(
@@ -34,15 +27,8 @@ class TableEncoding:
     ) -> tuple[TableEncoding, Array]:
         """The encoding of a table, and the features of its rows.
 
-        Parameters
-        ----------
-        table : Table
-        targets : float64 ndarray of shape (n_rows, m)
-            For columns of many levels: the features of a row come from the targets of other rows.
-        weights : float64 ndarray of shape (n_rows,)
-            Positive.
-        most_values : int
-            Values of a column of numbers, or of times, that are kept.
+        For columns of many levels the features of a row come from the targets (n_rows, m) of other rows. Of a column of
+        numbers, or of times, so many values are kept.
         """
         found = [encoder_of(column, targets, weights, most_values) for column in table.columns]
         encoding = cls(tuple(encoder for encoder, _ in found), table.has_names)
@@ -60,17 +46,8 @@ class TableEncoding:
         return flags if len(flags) else np.array([False])
 
     def features(self, table: Table) -> Array:
-        """Features of new rows, float32 of shape (n_rows, n_features).
-
-        Parameters
-        ----------
-        table : Table
-            Those of its columns that are `needed`, at least.
-
-        Raises
-        ------
-        ValueError
-            A column of times or numbers has something else; it is named.
+        """Features of new rows, float32 of shape (n_rows, n_features), of the columns that are `needed` at least; a
+        ValueError names a column of times or numbers that has something else.
         """
         if table.has_names and self.has_names:
             by_name = {column.name: column for column in table.columns}

@@ -72,19 +72,11 @@ def every_spline(numbers: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class AdditiveModel:
-    """Scores of encoded rows, a column for each output: flags times weights, and the splines of each number in turn.
+    """Scores of encoded rows, a column for each output: flags times weights, and the splines of each number in turn."""
 
-    Parameters
-    ----------
-    weights : float64 ndarray of shape (n_splines, n_outputs)
-    intercept : float64 ndarray of shape (n_outputs,)
-    are_flags : bool ndarray of shape (n_features,)
-        Which features are 0 or 1.
-    """
-
-    weights: Array
+    weights: Array  # (n_splines, n_outputs)
     intercept: Array
-    are_flags: Array
+    are_flags: Array  # which features are 0 or 1
 
     def scores(self, X: Array, n_jobs: int | None = None) -> Array:
         """Scores (n, n_outputs) of encoded rows; a row has the same in any batch."""

@@ -62,17 +62,9 @@ def style_of(column: Column) -> str | None:
 
 
 def as_numbers(column: Column, style: str) -> Array:
-    """Numbers of a column, NaN where there is none.
+    """Numbers of a column, NaN where there is none; a ValueError if it has times.
 
-    Raises
-    ------
-    ValueError
-        The column has times.
-
-    Warns
-    -----
-    UserWarning
-        A text is no number: it counts as missing.
+    A text that is no number counts as missing, with a UserWarning.
     """
     if column.kind == "numbers":
         return column.values
