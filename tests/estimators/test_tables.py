@@ -29,7 +29,7 @@ from slimsvm.estimators._shared.table_search import (
     Recipe,
     Rows,
     greedy_mean,
-    machines_of,
+    members_of,
     misfits_of,
     some_in_order,
 )
@@ -526,8 +526,8 @@ def test_an_additive_model_is_whole_where_the_time_is_over_before_it(monkeypatch
     recipe = Recipe("additive", 1.0, 1.0)
     found = Found({recipe: (1.0, None)}, 1, recipe, [])
     with clock.time_limit(1e-9):
-        (machine,) = machines_of(found, rows)
-    assert ((machine.model.scores(X)[:, 0] > 0) == rows.y).mean() > 0.95
+        (member,) = members_of(found, rows)
+    assert ((member.model.scores(X)[:, 0] > 0) == rows.y).mean() > 0.95
 
 
 def test_a_spline_that_one_row_has_moves_no_prediction_far():

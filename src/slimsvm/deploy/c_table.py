@@ -184,7 +184,7 @@ def write_table_c(
         raise ValueError(f"alpha={alpha!r}: the header of a table has no sets or intervals; load_predictor has them")
     name = name_for(path) if name is None else name
     check_name(name)
-    parts = [_as_users_have_it(model, part, lines) for _, part, lines in model.machines]
+    parts = [_as_users_have_it(model, part, lines) for _, part, lines in model.members]
     if len(parts) == 1 and parts[0].vectors is not None:
         text, n_bytes, error, dtype = c_header(parts[0], name, dtype)
         said, text = f"; {error}" if error else "", text.removesuffix("\n#endif\n")
@@ -224,7 +224,7 @@ def _mean(model: TableModel, parts: list[PlainModel], name: str, dtype: str) -> 
         written = [c_header(part, own, dtype) for part, own in zip(parts, names, strict=True)]
     dtype = written[0][-1]
     body, splines, are_flags = "", "", model.encoding.are_flags
-    for j, (part, (weight, own, _)) in enumerate(zip(parts, model.machines, strict=True)):
+    for j, (part, (weight, own, _)) in enumerate(zip(parts, model.members, strict=True)):
         is_additive = isinstance(own, AdditiveModel)
         if is_additive and not splines:
             splines = _splines(are_flags, dtype)

@@ -104,21 +104,21 @@ def _lines(value: Any) -> str:
 def write_table_json(model: TableModel, path: Any) -> str:
     """Write encoders and models as JSON; say what was written."""
     columns = columns_of(model)
-    machines = []
-    for weight, part, lines in model.machines:
+    members = []
+    for weight, part, lines in model.members:
         if isinstance(part, PlainModel):
             facts = json_parts(replace(part, calibration=lines if len(lines) else None))
         else:
             facts = {"kind": "additive", "weights": part.weights.tolist(), "intercept": part.intercept.tolist(),
                      "calibration": lines.tolist()}  # fmt: skip
-        machines.append({"weight": weight} | facts)
+        members.append({"weight": weight} | facts)
     classes = None if model.classes is None else model.classes.tolist()
     parts = {"format": TABLE_FORMAT, "version": TABLE_VERSION, "classes": classes, "mean": model.mean,
              "spread": model.spread, "are_flags": model.encoding.are_flags.tolist(), "columns": columns,
-             "machines": machines}  # fmt: skip
+             "machines": members}  # fmt: skip
     text = json.dumps(parts, allow_nan=False) + "\n"
     write_whole(path, [text])
-    return f"{path}: JSON, {len(columns)} columns, {counted(machines)}, {len(text):,} bytes"
+    return f"{path}: JSON, {len(columns)} columns, {counted(members)}, {len(text):,} bytes"
 
 
 def columns_of(model: TableModel) -> list[dict[str, Any]]:

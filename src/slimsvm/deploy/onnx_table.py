@@ -64,7 +64,7 @@ def write_table_onnx(model: TableModel, path: Any, dtype: str = "auto", alpha: A
     mean = _mean(graph, model, Node(graph, graph.cast(rows, np.float64), np.float64), dtype)
     outputs = _predicted(graph, model, mean)
     inputs = {e.name: (np.float64 if isinstance(e, Numbers | Times) else "str", ["n"]) for e in encoders}
-    said = f"a table of {len(encoders)} columns, {counted(model.machines)}"
+    said = f"a table of {len(encoders)} columns, {counted(model.members)}"
     n_bytes = save_graph(graph, inputs, outputs, said, path)
     return f"{path}: ONNX graph of opset {OPSET}, {said}, {n_bytes:,} bytes"
 
@@ -139,7 +139,7 @@ def _looked_up(place: Node, values: Array) -> Node:
 def _mean(graph: Graph, model: TableModel, rows: Node, dtype: str) -> Node:
     """The weighted mean of the models' probabilities (n, n_classes), or numbers (n, 1)."""
     found = list[Node]()
-    for weight, part, lines in model.machines:
+    for weight, part, lines in model.members:
         is_kernel = isinstance(part, PlainModel)
         scores = _kernel_scores(graph, part, lines, rows, dtype) if is_kernel else _additive_scores(part, rows)
         found.append(_predictions(scores, lines, model.classes) * weight)

@@ -24,7 +24,7 @@ class TableModel:
 
     encoding: TableEncoding
     # Weights, models, and (u, w, c, b) of `OfArrays.log_odds` for two classes, or each pair of several.
-    machines: list[tuple[float, Any, Array]]
+    members: list[tuple[float, Any, Array]]
     classes: Array | None
     mean: float  # of the training rows' numbers, of which models predict deviates
     spread: float
@@ -41,7 +41,7 @@ class TableModel:
         """Probabilities (n, n_classes), or numbers (n, 1), of encoded rows."""
         n_classes = 0 if self.classes is None else len(self.classes)
         found: Any = sum(
-            weight * predictions_of(part.scores(X), lines, n_classes) for weight, part, lines in self.machines
+            weight * predictions_of(part.scores(X), lines, n_classes) for weight, part, lines in self.members
         )
         if self.classes is None:
             return np.asarray(self.mean + self.spread * found)
@@ -83,8 +83,8 @@ def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table
             kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
             basis = vectors[own["rows"]].astype(np.float64)
             part = model_of_table(kernel, n_features, basis, coef, own["intercept"], classes)
-        model.machines.append((float(fact["weight"]), part, own["calibration"]))
-    if not model.machines:
+        model.members.append((float(fact["weight"]), part, own["calibration"]))
+    if not model.members:
         raise ValueError("there is no model")
     return model
 
@@ -185,7 +185,7 @@ class TablePredictor(Predictor):
         return self
 
     def __repr__(self) -> str:
-        return f"<slimsvm predictor: a table of {self.n_features_in_} columns, {counted(self._table.machines)}>"
+        return f"<slimsvm predictor: a table of {self.n_features_in_} columns, {counted(self._table.members)}>"
 
     def predict(self, X: Any) -> Array:
         """The classes with the highest probabilities, or numbers.

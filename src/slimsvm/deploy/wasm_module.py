@@ -138,9 +138,9 @@ def write_table_wasm(model: TableModel, path: Any) -> str:
         "spread": model.spread,
         "flags": model.encoding.are_flags.tolist(),
         "columns": [column_facts(encoder) for encoder in model.encoding.encoders],
-        "models": [model_facts(*each) for each in model.machines],
+        "models": [model_facts(*each) for each in model.members],
     }
-    text = f"a table of {len(facts['columns'])} columns, {counted(model.machines)}"
+    text = f"a table of {len(facts['columns'])} columns, {counted(model.members)}"
     parts = {"runtime": base64(runtime_bytes()), "facts": json.dumps(facts, allow_nan=False), "text": text}
     whole = MODULE.read_text(encoding="utf-8") + TABLE.read_text(encoding="utf-8") + TABLE_INSTANCE.format(**parts)
     write_whole(path, [whole])

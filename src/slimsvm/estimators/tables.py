@@ -35,12 +35,12 @@ from slimsvm.estimators._shared.table_saving import goal_of, save_table_estimato
 from slimsvm.estimators._shared.table_search import (
     Found,
     importances_of,
-    machines_of,
     mean_of,
+    members_of,
     misfits_of,
     search,
 )
-from slimsvm.estimators._shared.table_small import small_machine
+from slimsvm.estimators._shared.table_small import small_member
 from slimsvm.shapley import Explanation, column_values
 from slimsvm.tables import Table, table_of
 from slimsvm.tables.encoders import MOST_VALUES
@@ -127,10 +127,10 @@ class TableEstimator(BaseEstimator):
                 table, y, weights, goal, rng, self.n_jobs, int(self.verbose), most_values
             )
             if is_small:
-                machine, misfits = small_machine(found, rows, max_basis)
-                self.machines_ = [machine]
+                member, misfits = small_member(found, rows, max_basis)
+                self.machines_ = [member]
             else:
-                self.machines_ = machines_of(found, rows)
+                self.machines_ = members_of(found, rows)
                 misfits = misfits_of(found, self.machines_, goal)
             self.nonconformity_ = misfits.of_all
             if misfits.of_classes:
@@ -279,7 +279,7 @@ def log_odds_or_logs(probabilities: Array) -> Array:
     return logs[:, 1:] - logs[:, :1] if logs.shape[1] == 2 else logs
 
 
-def report_of(table: Table, told: list[str], found: Found, machines: list[Any], goal: Goal) -> str:
+def report_of(table: Table, told: list[str], found: Found, members: list[Any], goal: Goal) -> str:
     """A text that says what a fit did."""
     lines = [f"{table.n_rows:,} rows, {len(table.columns)} columns", *(f"  {line}" for line in told)]
     if found.losses is None:
@@ -291,7 +291,7 @@ def report_of(table: Table, told: list[str], found: Found, machines: list[Any], 
             f"{goal.measure} on held-out rows: {of_mean:.4g} of the weighted mean, {of_best:.4g} of the best model, "
             f"{without:.4g} of a constant prediction"
         )
-    lines += [f"  {machine.told()}" for machine in machines]
+    lines += [f"  {member.told()}" for member in members]
     return "\n".join(lines)
 
 

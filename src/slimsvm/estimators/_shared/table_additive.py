@@ -2,7 +2,7 @@
 
 A curve is a cubic spline of the number's rank, with knots at the quartiles. Weights have a squared penalty, in units in
 which every spline varies by 1; the loss is the logistic one, or the squared one of numbers. Tables whose columns act
-nearly one by one, and those with a rare class, want it beside the machines (docs/experiments/tables.md).
+nearly one by one, and those with a rare class, want it beside the models (docs/experiments/tables.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slimsvm.tables.splines import N_SPLINES, AdditiveModel, splines_of_columns
 
 Array = np.ndarray
 
-# C of the additive models at machines' C = 1; the most steps, and the share of the objective that the last one gains.
+# C of the additive models at models' C = 1; the most steps, and the share of the objective that the last one gains.
 UNIT, MOST_STEPS, LEAST_GAIN = 0.01, 300, 1e-6
 # Splines that vary less, of about 0.2 that they vary by, are taken to vary by so much.
 LEAST_SPREAD = 0.1

@@ -1,4 +1,4 @@
-"""What the machines of a table are trained for and judged by: probabilities of classes, or numbers."""
+"""What the models of a table are trained for and judged by: probabilities of classes, or numbers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Fitted estimators of tables as files of arrays and a JSON header, and back.
 
-All machines' vectors are rows of one array, with features that are 0 or 1 as bits; a machine's coefficients are sparse.
+All models' vectors are rows of one array, with features that are 0 or 1 as bits; a model's coefficients are sparse.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from slimsvm.deploy.plain_model import check_params
 from slimsvm.deploy.table_model import checked_misfits, dense_coef, misfits_of_classes, own_arrays, unpack_vectors
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
-from slimsvm.estimators._shared.table_search import ADDITIVE, Machine, Recipe
+from slimsvm.estimators._shared.table_search import ADDITIVE, Member, Recipe
 from slimsvm.kernels import KERNELS
 from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.modelfile import write_model
@@ -23,13 +23,13 @@ from slimsvm.tables.splines import AdditiveModel
 
 Array = np.ndarray
 
-# What a fit leaves besides the machines, where the estimator has it.
+# What a fit leaves besides the models, where the estimator has it.
 NUMBERS = "mean_y_", "spread_y_"
 
 
 def save_table_estimator(estimator: Any, path: Any) -> None:
     """Write a fitted `TableClassifier` or `TableRegressor`."""
-    # Readers of version 1 know of one machine of numbers alone.
+    # Readers of version 1 know of one model of numbers alone.
     write_model(path, *table_parts(estimator), version=2)
 
 
@@ -40,7 +40,7 @@ def table_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         "estimator": type(estimator).__name__,
         "params": {name: value for name, value in estimator.get_params(deep=False).items() if is_plain(value)},
         "table": estimator.encoding_.pack(arrays),
-        "machines": pack_machines(estimator.machines_, estimator.encoding_.are_flags, arrays),
+        "machines": pack_members(estimator.machines_, estimator.encoding_.are_flags, arrays),
         "report": estimator.report_,
         "label": getattr(estimator, "label_name_", None),
         "numbers": {name: getattr(estimator, name) for name in NUMBERS if hasattr(estimator, name)},
@@ -72,7 +72,7 @@ def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: 
     check_params(header["params"])
     estimator.set_params(**header["params"])
     estimator.encoding_ = TableEncoding.unpack(header["table"], arrays)
-    estimator.machines_ = unpack_machines(header["machines"], estimator.encoding_.are_flags, arrays)
+    estimator.machines_ = unpack_members(header["machines"], estimator.encoding_.are_flags, arrays)
     estimator.report_ = str(header["report"])
     if isinstance(header["label"], str):
         estimator.label_name_ = header["label"]
@@ -88,29 +88,29 @@ def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: 
         classes = arrays["classes"]
         estimator.classes_ = classes.astype(object) if header["classes_are_objects"] else classes
         estimator.nonconformity_of_classes_ = misfits_of_classes(arrays)
-    check_machines(estimator.machines_, goal_of(estimator))
+    check_members(estimator.machines_, goal_of(estimator))
     estimator.predict({name: [None] for name in names} if estimator.encoding_.has_names else [[None] * len(names)])
     return estimator
 
 
 def goal_of(estimator: Any) -> Goal:
-    """What the machines of a fitted estimator predict."""
+    """What the models of a fitted estimator predict."""
     return ClassGoal(len(estimator.classes_)) if hasattr(estimator, "classes_") else NumberGoal()
 
 
-def check_machines(machines: list[Machine], goal: Goal) -> None:
-    """A ValueError if machines are not those of a goal."""
+def check_members(members: list[Member], goal: Goal) -> None:
+    """A ValueError if models are not those of a goal."""
     n_outputs = goal.task.n_outputs
-    for machine in machines:
-        model, calibration = machine.model, machine.calibration
+    for member in members:
+        model, calibration = member.model, member.calibration
         weights, intercept = model.coef if isinstance(model, KernelExpansion) else model.weights, model.intercept
         shape = (n_outputs if isinstance(goal, ClassGoal) else 0, 4)
         fits = weights.shape[1:] == intercept.shape == (n_outputs,) and calibration.shape == shape
-        if not (fits and 0 < machine.weight <= 1):
+        if not (fits and 0 < member.weight <= 1):
             raise ValueError(f"a model has weights of shape {weights.shape} and a calibration of {calibration.shape}")
         if not all(np.isfinite(part).all() for part in (weights, intercept, calibration)):
             raise ValueError("a model has numbers that are not finite")
-    if not machines:
+    if not members:
         raise ValueError("there is no model")
 
 
@@ -119,9 +119,9 @@ def is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def pack_machines(machines: list[Machine], are_flags: Array, arrays: dict[str, Array]) -> list[dict[str, Any]]:
-    """The machines as JSON; their arrays join ``arrays``."""
-    bases = [machine.model.basis for machine in machines if isinstance(machine.model, KernelExpansion)]
+def pack_members(members: list[Member], are_flags: Array, arrays: dict[str, Array]) -> list[dict[str, Any]]:
+    """The models as JSON; their arrays join ``arrays``."""
+    bases = [member.model.basis for member in members if isinstance(member.model, KernelExpansion)]
     vectors = np.concatenate([np.zeros((0, len(are_flags)), np.float32), *bases])
     number_of: dict[bytes, int] = {}
     numbers = np.array([number_of.setdefault(key, len(number_of)) for key in row_keys(vectors)], np.uint32)
@@ -133,23 +133,23 @@ def pack_machines(machines: list[Machine], are_flags: Array, arrays: dict[str, A
     halves = vectors.astype(np.float16)
     arrays["vectors"] = halves if np.array_equal(halves, vectors) else vectors
     facts, at = [], 0
-    for j, machine in enumerate(machines):
-        recipe = machine.recipe
-        fact: dict[str, Any] = {"recipe": list(astuple(recipe)), "weight": machine.weight}
-        if isinstance(machine.model, KernelExpansion):
-            n = machine.model.n_basis
-            more, parts = _pack_expansion(machine.model, numbers[at : at + n])
+    for j, member in enumerate(members):
+        recipe = member.recipe
+        fact: dict[str, Any] = {"recipe": list(astuple(recipe)), "weight": member.weight}
+        if isinstance(member.model, KernelExpansion):
+            n = member.model.n_basis
+            more, parts = _pack_expansion(member.model, numbers[at : at + n])
             fact, at = fact | more, at + n
         else:
-            parts = {"weights": machine.model.weights.astype(np.float32)}
-        parts |= {"intercept": machine.model.intercept, "calibration": machine.calibration}
+            parts = {"weights": member.model.weights.astype(np.float32)}
+        parts |= {"intercept": member.model.intercept, "calibration": member.calibration}
         arrays |= {f"machine{j}_{name}": array for name, array in parts.items()}
         facts.append(fact)
     return facts
 
 
 def _pack_expansion(model: KernelExpansion, rows: Array) -> tuple[dict[str, Any], dict[str, Array]]:
-    """JSON and arrays of a machine whose vectors are these rows of all vectors."""
+    """JSON and arrays of a model whose vectors are these rows of all vectors."""
     kernel, of_kernel = model.kernel.to_header()
     coef = sp.csr_array(model.coef)
     parts = {
@@ -161,10 +161,10 @@ def _pack_expansion(model: KernelExpansion, rows: Array) -> tuple[dict[str, Any]
     return {"kernel": kernel, "dtype": model.dtype, "n_outputs": coef.shape[1]}, parts | of_kernel
 
 
-def unpack_machines(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[str, Array]) -> list[Machine]:
-    """The machines that `pack_machines` wrote; an error if they contradict themselves."""
+def unpack_members(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[str, Array]) -> list[Member]:
+    """The models that `pack_members` wrote; an error if they contradict themselves."""
     vectors = unpack_vectors(are_flags, arrays)
-    machines = []
+    members = []
     for j, fact in enumerate(facts):
         own = own_arrays(j, arrays)
         recipe = Recipe(*fact["recipe"])
@@ -172,12 +172,12 @@ def unpack_machines(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[
             model: Any = AdditiveModel(own["weights"].astype(np.float64), own["intercept"], are_flags)
         else:
             model = _unpack_expansion(fact, own, vectors)
-        machines.append(Machine(recipe, fact["weight"], model, own["calibration"]))
-    return machines
+        members.append(Member(recipe, fact["weight"], model, own["calibration"]))
+    return members
 
 
 def _unpack_expansion(fact: dict[str, Any], own: dict[str, Array], vectors: Array) -> KernelExpansion:
-    """The machine that `_pack_expansion` wrote."""
+    """The model that `_pack_expansion` wrote."""
     basis = vectors[own["rows"]]
     coef = dense_coef(fact, own)
     kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)

@@ -1,8 +1,8 @@
-"""The machines that a table's mean is made of: tried on shared folds, chosen greedily by their loss out of fold.
+"""The models that a table's mean is made of: tried on shared folds, chosen greedily by their loss out of fold.
 
-Every fold encodes the columns by its own rows. A mean of machines is chosen one by one, each time the one with which
+Every fold encodes the columns by its own rows. A mean of models is chosen one by one, each time the one with which
 the loss of the mean out of fold is lowest, the same one again as often as it helps: how often is its weight. The
-machines that were chosen are trained on all rows, and calibrated by their scores out of fold.
+models that were chosen are trained on all rows, and calibrated by their scores out of fold.
 docs/experiments/tables.md has what else was tried.
 
 Caruana, Niculescu-Mizil, Crew, Ksikes: Ensemble Selection from Libraries of Models, ICML 2004.
@@ -45,9 +45,9 @@ GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
 VALUES_OF_C, ADDITIVE_C = (1.0, 100.0), (0.1, 1.0, 10.0, 100.0)
 # Kinds of fewer rows have none held out. Where there are fewer rows than FEW_ROWS, equal rows are one.
 FEWEST_OF_KIND, FEW_ROWS = N_FOLDS, 100
-# Rows that the search takes at most, and those that the machines that stay are trained on.
+# Rows that the search takes at most, and those that the models that stay are trained on.
 MOST_SEARCHED, MOST_TRAINED = 5000, 30_000
-# The violation of a row's margin at which a machine's training ends.
+# The violation of a row's margin at which a model's training ends.
 TOL = 0.01
 # Scales of features are learned from so many rows on, as `automatic` does in a sixth of the steps.
 LEAST_SCALED, STEPS = 500, SweepSettings(steps=500, steps_power=0.0, batch_epochs=10)
@@ -103,8 +103,8 @@ DEFAULT = Recipe("matern32", 0.25, 1.0)
 
 
 @dataclass(frozen=True)
-class Machine:
-    """One machine of the mean."""
+class Member:
+    """One model of the mean."""
 
     recipe: Recipe
     weight: float
@@ -112,7 +112,7 @@ class Machine:
     calibration: Array
 
     def told(self) -> str:
-        """The machine in words."""
+        """The model in words."""
         model = self.model
         size = f"{model.n_basis} vectors" if isinstance(model, KernelExpansion) else f"{model.weights.size} weights"
         return f"{self.weight:.2f} of {self.recipe.told()}: {size}"
@@ -137,7 +137,7 @@ class Rows:
         return replace(self, features=self.features[index], y=self.y[index], weights=self.weights[index])
 
     def problem(self, kernel: str, factor: float) -> Problem:
-        """The problem of a machine, with C = 1."""
+        """The problem of a model, with C = 1."""
         # Few rows are solved to the last digit, so that weights and repeated rows do the same.
         is_rough = len(self.y) >= FEW_ROWS
         roughly: dict[str, Any] = {"tol": TOL, "precision": "float32", "to_compare": True} if is_rough else {}
@@ -172,7 +172,7 @@ Part = tuple[Rows, Rows]
 @dataclass(frozen=True)
 class Found:
     """What a search has found: recipes with their weights and calibrations, the best one that is smooth, the folds, and
-    losses out of fold: the mean's, the best machine's, and the one without columns; and what the picks' losses out of
+    losses out of fold: the mean's, the best model's, and the one without columns; and what the picks' losses out of
     fold need.
     """
 
@@ -263,7 +263,7 @@ def _tried(parts: list[Part], verbose: int) -> tuple[dict[Recipe, Any], bool]:
     try:
         with time_limit(share_of_time(SEARCH_SHARE)), suppress(OutOfTimeError):
             kinds = OF_FEW_ROWS if len(y) < LEAST_SCALED else OF_MANY_ROWS
-            for kernel in one_by_one(kinds, "kinds of machines, on held-out rows", verbose):
+            for kernel in one_by_one(kinds, "kinds of models, on held-out rows", verbose):
                 factors = GAMMA_FACTORS if kernel != ADDITIVE else (1.0,)
                 first = {factor: scores_along(parts[0], kernel, factor) for factor in factors}
                 own = goal, y[:n_first], weights[:n_first]
@@ -323,7 +323,7 @@ def _folds_of_few(rows: Rows, rng: np.random.RandomState) -> Iterator[Part]:
 
 
 def scores_along(part: Part, kernel: str, factor: float) -> Array:
-    """Scores (n_C, n, m) of the rows held out by machines of every C; time over is an error."""
+    """Scores (n_C, n, m) of the rows held out by models of every C; time over is an error."""
     rows, held = part
     models = models_along(rows, kernel, factor, values_of_C(kernel))
     found = [model.scores(held.features, rows.n_jobs) for model in models]
@@ -334,7 +334,7 @@ def scores_along(part: Part, kernel: str, factor: float) -> Array:
 def models_along(
     rows: Rows, kernel: str, factor: float, tried_C: Sequence[float]
 ) -> Iterator[KernelExpansion | AdditiveModel]:
-    """The models of every C, each machine trained from the one before; time over is an error."""
+    """The models of every C, each model trained from the one before; time over is an error."""
     if kernel == ADDITIVE:
         yield from additive_models(rows.features, rows.y, rows.weights, rows.are_flags, rows.goal, tried_C)
         return
@@ -360,23 +360,23 @@ def greedy_mean(
     return {recipe: count / N_PICKS for recipe, count in picks.items()}, losses[best]
 
 
-# -- the machines that stay --------------------------------------------------------------------------------------------
+# -- the models that stay ---------------------------------------------------------------------------------------------
 
 
-def machines_of(found: Found, rows: Rows) -> list[Machine]:
+def members_of(found: Found, rows: Rows) -> list[Member]:
     """The chosen recipes, trained on all rows: those for which there is time, at least one."""
-    machines: list[Machine] = []
+    members: list[Member] = []
     for recipe, (weight, calibration) in sorted(found.picks.items(), key=lambda pick: -pick[1][0]):
-        if machines and is_time_over():
+        if members and is_time_over():
             break
         try:
             model, is_whole = trained(recipe, rows)
         except OutOfTimeError:  # of the additive model, which is of no use before its end
-            if machines:
+            if members:
                 break
             with no_limit():
                 model, is_whole = trained(recipe, rows)
-        if machines and not is_whole:
+        if members and not is_whole:
             break
         if not is_whole and len(rows.y) <= MOST_SEARCHED:  # as long as a fold's took: there must be one
             with no_limit():
@@ -384,9 +384,9 @@ def machines_of(found: Found, rows: Rows) -> list[Machine]:
         if calibration is None:  # no row was held out
             with no_limit():
                 calibration = rows.goal.calibrate(model.scores(rows.features, rows.n_jobs), rows.y, rows.weights)
-        machines.append(Machine(recipe, weight, model, calibration))
-    total = sum(machine.weight for machine in machines)
-    return [replace(machine, weight=machine.weight / total) for machine in machines]
+        members.append(Member(recipe, weight, model, calibration))
+    total = sum(member.weight for member in members)
+    return [replace(member, weight=member.weight / total) for member in members]
 
 
 class Misfits(NamedTuple):
@@ -396,16 +396,16 @@ class Misfits(NamedTuple):
     of_classes: list[Array]
 
 
-def misfits_of(found: Found, machines: list[Machine], goal: Goal) -> Misfits:
-    """The misfits of rows held out in the mean of machines that were not trained on them."""
+def misfits_of(found: Found, members: list[Member], goal: Goal) -> Misfits:
+    """The misfits of rows held out in the mean of models that were not trained on them."""
     if not found.evidences:
         return kept_misfits(np.zeros(0), np.zeros(0), goal)
-    return kept_misfits(evidence_of(found, machines), held_out(found.parts)[0], goal)
+    return kept_misfits(evidence_of(found, members), held_out(found.parts)[0], goal)
 
 
-def evidence_of(found: Found, machines: list[Machine]) -> Array:
-    """What the loss out of fold of a mean of machines needs."""
-    evidence: Any = sum(machine.weight * found.evidences[machine.recipe] for machine in machines)
+def evidence_of(found: Found, members: list[Member]) -> Array:
+    """What the loss out of fold of a mean of models needs."""
+    evidence: Any = sum(member.weight * found.evidences[member.recipe] for member in members)
     return np.asarray(evidence)
 
 
@@ -439,21 +439,21 @@ def rounded(model: KernelExpansion) -> KernelExpansion:
     return replace(model, basis=model.basis.astype(np.float32), coef=coef)
 
 
-def mean_of(machines: list[Machine], goal: Goal, X: Array, n_jobs: int | None) -> Array:
-    """The mean of the machines' predictions for encoded rows."""
+def mean_of(members: list[Member], goal: Goal, X: Array, n_jobs: int | None) -> Array:
+    """The mean of the models' predictions for encoded rows."""
     first, *others = (
-        machine.weight * goal.predictions(machine.model.scores(X, n_jobs), machine.calibration) for machine in machines
+        member.weight * goal.predictions(member.model.scores(X, n_jobs), member.calibration) for member in members
     )
     return sum(others, start=first)
 
 
-def importances_of(machines: list[Machine], encoding: TableEncoding, rows: Rows) -> Array:
+def importances_of(members: list[Member], encoding: TableEncoding, rows: Rows) -> Array:
     """How far predictions move, root mean squared over some rows, where a column is at its mean; shares of columns."""
     X = rows.features[evenly(len(rows.y), MOST_MOVED)]
     means = np.average(rows.features, axis=0, weights=rows.weights)
-    own = mean_of(machines, rows.goal, X, rows.n_jobs)
+    own = mean_of(members, rows.goal, X, rows.n_jobs)
     moves = np.zeros(len(encoding.encoders))
     for column in np.unique(rows.columns):
         moved = np.where(rows.columns == column, means, X).astype(np.float32)
-        moves[column] = np.sqrt(np.mean((mean_of(machines, rows.goal, moved, rows.n_jobs) - own) ** 2))
+        moves[column] = np.sqrt(np.mean((mean_of(members, rows.goal, moved, rows.n_jobs) - own) ** 2))
     return moves / moves.sum() if moves.any() else moves

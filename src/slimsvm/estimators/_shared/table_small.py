@@ -1,4 +1,4 @@
-"""One machine of few vectors that predicts what the mean of machines does: the mean is its teacher.
+"""One model of few vectors that predicts what the mean of models does: the mean is its teacher.
 
 It is trained on the mean's predictions in place of y (the log loss of probabilities, the squared loss of numbers), with
 scales of its own, on the training rows and, where that is better, on made rows, which have columns of two training
@@ -6,10 +6,10 @@ rows. It needs no calibration, and C may be large, as there is no noise in what 
 in its place where it is better: one of few numbers as it is, and of many vectors those of them whose scores are nearest
 to its own.
 
-The first fold of the search tells which way is best, and how badly rows fit: a mean of the fold's rows teaches machines
+The first fold of the search tells which way is best, and how badly rows fit: a mean of the fold's rows teaches models
 of its own, and they are judged on the rows held out. Where columns all move together, made rows leave the line on which
 the rows lie; where all combinations of levels occur, they teach what the mean knows of those that are not there. The
-first fold tells how far a machine is from the model that it stands for, and all folds how good that model is.
+first fold tells how far a model is from the model that it stands for, and all folds how good that model is.
 docs/experiments/tables.md has what else was tried.
 
 Buciluă, Caruana, Niculescu-Mizil: Model Compression, KDD 2006. Hinton, Vinyals, Dean: Distilling the Knowledge in a
@@ -29,15 +29,15 @@ from slimsvm.core.clock import is_time_over, no_limit, share_of_time, time_limit
 from slimsvm.estimators._shared.table_goals import LEAST, ClassGoal, Goal
 from slimsvm.estimators._shared.table_search import (
     Found,
-    Machine,
+    Member,
     Misfits,
     Recipe,
     Rows,
     evidence_of,
     held_out,
     kept_misfits,
-    machines_of,
     mean_of,
+    members_of,
     misfits_of,
     rounded,
 )
@@ -53,10 +53,10 @@ from slimsvm.tasks import Task
 from slimsvm.tasks.smooth import SmoothRegression, task_of_classes
 
 Array = np.ndarray
-# What a machine learns from: the rows alone, made rows with numbers of two, or with columns of two; or the recipe of a
+# What a model learns from: the rows alone, made rows with numbers of two, or with columns of two; or the recipe of a
 # model of the mean, which learned from y.
 Way = str | Recipe
-# Evidence of rows held out by a machine and by its mean; None where no row was held out.
+# Evidence of rows held out by a model and by its mean; None where no row was held out.
 Apart = tuple[Array, Array] | None
 
 # docs/experiments/tables.md settles C, the steps, and how many rows are made of each. The share of columns that a made
@@ -72,23 +72,23 @@ MOST_NUMBERS = 50_000_000
 HALF_ERROR, FEW_ERROR = 0.01, 0.1
 # Vectors, in units of those that are left, up to which a model is one to leave vectors out of. Chosen, not measured.
 MOST_LEFT_OUT = 10
-# Rows of the first fold that tell how a machine is apart from its mean. Chosen, not measured.
+# Rows of the first fold that tell how a model is apart from its mean. Chosen, not measured.
 LEAST_APART = 20
 # Of the time that is left after the search, the share of the mean, and then that of the first fold. Chosen, not
 # measured.
 TEACHER_SHARE, FOLD_SHARE = 0.3, 0.5
 
 
-def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Misfits]:
-    """The machine, and misfits of rows held out; the mean itself if it is one model of few numbers, or near to one."""
+def small_member(found: Found, rows: Rows, max_basis: int) -> tuple[Member, Misfits]:
+    """The model, and misfits of rows held out; the mean itself if it is one model of few numbers, or near to one."""
     with time_limit(share_of_time(TEACHER_SHARE)):
-        teacher = machines_of(found, rows)
+        teacher = members_of(found, rows)
     misfits = misfits_of(found, teacher, rows.goal)
     own = own_of(teacher, rows, max_basis)
     if len(teacher) == len(own) == 1:
-        (machine,) = own.values()
-        if moved_by(machine, teacher[0], rows) <= FEW_ERROR:
-            return machine, misfits
+        (member,) = own.values()
+        if moved_by(member, teacher[0], rows) <= FEW_ERROR:
+            return member, misfits
     with time_limit(share_of_time(FOLD_SHARE)):
         evidences = judged_on_a_fold(found, rows, max_basis)
     way = next(way for way in evidences if isinstance(way, str) or way in own)
@@ -97,15 +97,15 @@ def small_machine(found: Found, rows: Rows, max_basis: int) -> tuple[Machine, Mi
     return taught_by(teacher, found, rows, max_basis, way), misfits_of_small(misfits, evidences[way], rows.goal)
 
 
-def own_of(teacher: list[Machine], rows: Rows, max_basis: int) -> dict[Way, Machine]:
+def own_of(teacher: list[Member], rows: Rows, max_basis: int) -> dict[Way, Member]:
     """The models of a mean, each as a mean of itself, which have few numbers or are near to one of few vectors."""
-    few = {machine.recipe: of_few(machine, rows, max_basis) for machine in teacher}
-    return {recipe: machine for recipe, machine in few.items() if machine is not None}
+    few = {member.recipe: of_few(member, rows, max_basis) for member in teacher}
+    return {recipe: member for recipe, member in few.items() if member is not None}
 
 
-def of_few(machine: Machine, rows: Rows, max_basis: int) -> Machine | None:
+def of_few(member: Member, rows: Rows, max_basis: int) -> Member | None:
     """A model of the mean alone, if it has no more numbers than so many vectors, or some of its vectors will do."""
-    model, alone = machine.model, replace(machine, weight=1.0)
+    model, alone = member.model, replace(member, weight=1.0)
     if isinstance(model, AdditiveModel):
         return alone if model.weights.size <= max_basis * rows.features.shape[1] else None
     if model.n_basis > max_basis:
@@ -124,26 +124,26 @@ def judged_on_a_fold(found: Found, rows: Rows, max_basis: int) -> dict[Way, Apar
         return {"numbers" if has_numbers(rows) else "rows": None}
     (rows, held), goal = found.parts[0], rows.goal
 
-    def evidence(machines: list[Machine]) -> Array:
+    def evidence(members: list[Member]) -> Array:
         with no_limit():
-            return goal.evidence(mean_of(machines, goal, held.features, rows.n_jobs), held.y)
+            return goal.evidence(mean_of(members, goal, held.features, rows.n_jobs), held.y)
 
-    teacher = machines_of(found, rows)
-    machines = own_of(teacher, rows, max_basis)
-    machines |= {way: taught_by(teacher, found, rows, max_basis, way) for way in ways_of(rows)}
-    own = {way: evidence([machine]) for way, machine in machines.items()}
+    teacher = members_of(found, rows)
+    members = own_of(teacher, rows, max_basis)
+    members |= {way: taught_by(teacher, found, rows, max_basis, way) for way in ways_of(rows)}
+    own = {way: evidence([member]) for way, member in members.items()}
 
     def expected(way: Way) -> float:
-        own_model = [replace(machine, weight=1.0) for machine in teacher if machine.recipe == way]
+        own_model = [replace(member, weight=1.0) for member in teacher if member.recipe == way]
         return goal.loss(own[way], held.y, held.weights) + beyond_a_fold(found, own_model or teacher, goal)
 
     theirs = evidence(teacher)
     return {way: (own[way], theirs) for way in sorted(own, key=expected)}
 
 
-def beyond_a_fold(found: Found, machines: list[Machine], goal: Goal) -> float:
-    """The loss of a mean of machines out of all folds, less that out of the first one."""
-    evidence, (y, weights), n = evidence_of(found, machines), held_out(found.parts), len(found.parts[0][1].y)
+def beyond_a_fold(found: Found, members: list[Member], goal: Goal) -> float:
+    """The loss of a mean of models out of all folds, less that out of the first one."""
+    evidence, (y, weights), n = evidence_of(found, members), held_out(found.parts), len(found.parts[0][1].y)
     return goal.loss(evidence, y, weights) - goal.loss(evidence[:n], y[:n], weights[:n])
 
 
@@ -162,14 +162,14 @@ def has_numbers(rows: Rows) -> bool:
     return bool(len(rows.columns)) and not rows.are_flags.all()
 
 
-def taught_by(teacher: list[Machine], found: Found, rows: Rows, max_basis: int, way: str) -> Machine:
-    """A machine that predicts what the teacher does for rows, in the kernel of the best smooth recipe."""
+def taught_by(teacher: list[Member], found: Found, rows: Rows, max_basis: int, way: str) -> Member:
+    """A model that predicts what the teacher does for rows, in the kernel of the best smooth recipe."""
     with no_limit():
         X, weights = with_made_rows(rows, way)
         problem = problem_of(rows, found, X, mean_of(teacher, rows.goal, X, rows.n_jobs), weights)
     fit = fit_on_trial(Refine(max_basis, learn_metric=True), problem)
     model = rounded(of_pairs(fit.model, problem))
-    return halved(Machine(replace(found.smooth, C=C, loss="mean"), 1.0, model, rows.goal.no_calibration()), rows)
+    return halved(Member(replace(found.smooth, C=C, loss="mean"), 1.0, model, rows.goal.no_calibration()), rows)
 
 
 def with_made_rows(rows: Rows, way: str) -> tuple[Array, Array]:
@@ -219,25 +219,25 @@ def of_pairs(model: KernelExpansion, problem: Problem) -> KernelExpansion:
     return replace(model, coef=coef[:, first] - coef[:, second], intercept=intercept[first] - intercept[second])
 
 
-def halved(machine: Machine, rows: Rows) -> Machine:
-    """The machine with vectors that float16 holds, if that moves no prediction by more than HALF_ERROR."""
-    model: Any = machine.model
-    half = replace(machine, model=rounded(replace(model, basis=model.basis.astype(np.float16))))
-    return half if moved_by(half, machine, rows) <= HALF_ERROR else machine
+def halved(member: Member, rows: Rows) -> Member:
+    """The model with vectors that float16 holds, if that moves no prediction by more than HALF_ERROR."""
+    model: Any = member.model
+    half = replace(member, model=rounded(replace(model, basis=model.basis.astype(np.float16))))
+    return half if moved_by(half, member, rows) <= HALF_ERROR else member
 
 
-def moved_by(machine: Machine, other: Machine, rows: Rows) -> float:
-    """How far two machines' predictions are apart, at most: log odds, or deviations of y."""
+def moved_by(member: Member, other: Member, rows: Rows) -> float:
+    """How far two models' predictions are apart, at most: log odds, or deviations of y."""
     with no_limit():
         own, theirs = (mean_of([replace(each, weight=1.0)], rows.goal, rows.features, rows.n_jobs)
-                       for each in (machine, other))  # fmt: skip
+                       for each in (member, other))  # fmt: skip
     if isinstance(rows.goal, ClassGoal):
         own, theirs = log_odds(own), log_odds(theirs)
     return float(np.abs(own - theirs).max())
 
 
 def misfits_of_small(misfits: Misfits, apart: Apart, goal: Goal) -> Misfits:
-    """The mean's misfits of rows held out, as a machine has them that is apart from the mean as on the first fold.
+    """The mean's misfits of rows held out, as a model has them that is apart from the mean as on the first fold.
 
     Squares of numbers' errors add up. Of classes the log odds of misfits are a line of the mean's, and no less than
     these: where classes are far apart, the line tells little of the best rows.
