@@ -38,21 +38,13 @@ def described(shared: str | None) -> Callable[[Function], Function]:
 
 
 def completed(doc: str | None, shared: str | None, of: Any = None, adds_sections: bool = True) -> str | None:
-    """Return a docstring with the shared sections.
+    """Return a docstring with the shared sections of another; None, which ``python -OO`` makes of docstrings, stays
+    None.
 
     An entry that is a name alone gets the description that the shared section has. Sentences below the name of a
-    parameter or an attribute follow the shared ones; below a type or an error they replace them.
-
-    Parameters
-    ----------
-    doc : str or None
-        None, which ``python -OO`` makes of docstrings, stays None.
-    shared : str or None
-        Sections of numpydoc, or another docstring.
-    of : class or function, default=None
-        Its defaults are added to the shared parameters.
-    adds_sections : bool, default=True
-        Whether a shared section that the docstring lacks is added to it.
+    parameter or an attribute follow the shared ones; below a type or an error they replace them. The defaults of a
+    class or function are added to shared parameters. ``adds_sections``: sections that the docstring lacks are added to
+    it.
     """
     if doc is None or shared is None:
         return doc

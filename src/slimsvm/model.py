@@ -292,12 +292,7 @@ class KernelExpansion:
         return replace(self, intercept=self.intercept + by)
 
     def merged(self) -> KernelExpansion:
-        """Return the same function with every vector once and none without coefficients, in order of first occurrence.
-
-        Returns
-        -------
-        KernelExpansion
-        """
+        """Return the same function: each vector once, in order of first occurrence, none without coefficients."""
         first_of: dict[bytes, int] = {}
         owner = np.array([first_of.setdefault(key, j) for j, key in enumerate(row_keys(self.basis))], np.int64)
         coef = np.zeros_like(self.coef)
@@ -306,12 +301,8 @@ class KernelExpansion:
         return replace(self, basis=self.basis[kept], coef=coef[kept])
 
     def to_file_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return header and arrays for `slimsvm.modelfile.write_model`.
-
-        Raises
-        ------
-        TypeError
-            If the kernel is a user's function or a class that cannot be saved.
+        """Return header and arrays for `slimsvm.modelfile.write_model`; a TypeError if the kernel is a user's function
+        or a class that cannot be saved.
         """
         kernel, arrays = self.kernel.to_header()
         header: dict[str, Any] = {"kernel": kernel, "dtype": self.dtype, "basis_shape": list(self.basis.shape)}
@@ -328,12 +319,8 @@ class KernelExpansion:
     def from_file_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> KernelExpansion:
         """Return the model that `to_file_parts` described; entries it did not make are left alone.
 
-        Raises
-        ------
-        KeyError
-            If an entry is missing.
-        ValueError
-            If the entries do not fit together, or the kernel is unknown.
+        A KeyError says that an entry is missing, a ValueError that entries do not fit together or that the kernel is
+        unknown.
         """
         if "weights" in header:
             return LinearModel.from_weights_file(header, arrays)

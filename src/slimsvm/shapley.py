@@ -247,18 +247,8 @@ def column_values(
 ) -> tuple[Array, Array, Array]:
     """Sampled values (n, n_columns, n_outputs) of encoded rows of a table, their standard errors, and base values.
 
-    A column that is not there has the values of the background rows, and the mean over these is taken.
-
-    Parameters
-    ----------
-    predict : callable
-        Predictions (n, n_outputs) of encoded rows.
-    X, background : ndarrays of shape (n, n_features) and (n_background, n_features)
-    columns : int64 ndarray of shape (n_features,)
-        The column that each feature comes from.
-    n_columns, n_pairs : int
-        ``n_pairs`` of permutations and their reverses, the same ones for all rows.
-    rng : RandomState
+    ``columns`` says which column each feature comes from. A column that is not there has the values of the background
+    rows, and the mean over these is taken. All rows have the same ``n_pairs`` of permutations and their reverses.
     """
     used, n_absent = np.unique(columns), len(background)
     permutations = [rng.permutation(used) for _ in range(n_pairs)]
@@ -327,9 +317,21 @@ def explain_scores(
     else:
         base = _base(model, absent) @ coef + intercept
         values, errors = shapley_values(model, coef, rows, absent, -(-n_permutations // 2), rng)
-    bases = np.tile(base, (len(rows), 1))
-    if values.shape[2] == 1:
-        values, bases, errors = values[:, :, 0], bases[:, 0], None if errors is None else errors[:, :, 0]
+    return explanation_of(values, base, data, names, output_names, errors)
+
+
+def explanation_of(
+    values: Array,
+    base: Array,
+    data: Array,
+    names: list[str] | None,
+    output_names: list[str] | None,
+    errors: Array | None,
+) -> Explanation:
+    """Return the explanation of values (n, d, n_outputs) and base values (n_outputs,)."""
+    bases = np.tile(base, (len(values), 1))
+    if len(base) == 1:
+        return Explanation(values[:, :, 0], bases[:, 0], data, names, None, None if errors is None else errors[:, :, 0])
     return Explanation(values, bases, data, names, output_names, errors)
 
 

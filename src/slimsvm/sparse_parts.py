@@ -14,12 +14,6 @@ def check_sparse(X: Any, name: str = "X") -> None:
     """Raise a ValueError that says what is wrong with the index arrays of a sparse matrix; let anything else pass.
 
     SciPy builds such matrices without looking at their values, and anyone may change these later.
-
-    Parameters
-    ----------
-    X : scipy sparse matrix or array of any format, or anything else
-    name : str, default="X"
-        The name of X in messages.
     """
     form = getattr(X, "format", None)
     if not hasattr(X, "tocsr") or form not in (*_COMPRESSED, "coo"):

@@ -15,19 +15,10 @@ def write_whole(path: str | os.PathLike, parts: Iterable[str | bytes | memoryvie
 
     What is written has the name ``.NAME.….partial`` in the same folder until all of it is on the disk, and then takes
     the file's name. On any failure the earlier file is as it was, and nothing else is left; a process that was killed
-    leaves the partial file. The new file has the mode of the earlier one, and a symbolic link still leads to it.
-    What is not a regular file, such as a pipe, and what is open already, as ``/dev/stdout`` is, is written to directly.
+    leaves the partial file. The new file has the mode of the earlier one, and a symbolic link still leads to it. What
+    is not a regular file, such as a pipe, and what is open already, as ``/dev/stdout`` is, is written to directly.
 
-    Parameters
-    ----------
-    path : str or path-like
-    parts : iterable of str, bytes or memoryview
-        The content in order; text becomes UTF-8.
-
-    Raises
-    ------
-    OSError
-        The file could not be written (`FileNotFoundError`, `PermissionError`, disk full, ...); it names `path`.
+    Text becomes UTF-8. An OSError (`FileNotFoundError`, `PermissionError`, disk full, ...) names the path.
     """
     path_of_file = os.fsdecode(path)
     encoded = (part.encode() if isinstance(part, str) else part for part in parts)

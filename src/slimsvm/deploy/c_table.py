@@ -17,7 +17,7 @@ from slimsvm.deploy.c_text import array, classes_array, in_type, named, number
 from slimsvm.deploy.plain_model import KERNELS, PROBES, PlainModel
 from slimsvm.deploy.table_model import TableModel, counted, model_of_table
 from slimsvm.tables.encoders import DAYS_OF_YEAR, Levels, ManyLevels, Numbers, Times
-from slimsvm.tables.splines import DEGREE, END, KNOTS, N_SPLINES, AdditiveModel, every_spline
+from slimsvm.tables.splines import DEGREE, END, KNOTS, N_SPLINES, AdditiveModel, every_spline, splines_of_columns
 from slimsvm.whole_file import write_whole
 
 Array = np.ndarray
@@ -211,7 +211,7 @@ def _as_users_have_it(model: TableModel, part: Any, lines: Array) -> PlainModel:
 def _some_splines(part: AdditiveModel) -> Array:
     """Rows as the linear model sees them: random flags, and splines of normal deviates."""
     numbers = np.random.default_rng(0).standard_normal((PROBES, len(part.are_flags)))
-    splines = [every_spline(column) for column in numbers[:, ~part.are_flags].T]
+    splines = [every_spline(*own) for own in splines_of_columns(numbers[:, ~part.are_flags])]
     return np.hstack([numbers[:, part.are_flags] > 0, *splines])
 
 

@@ -32,7 +32,7 @@ from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.deploy.table_model import TableModel, counted
 from slimsvm.tables.containers import MISSING_TEXTS
 from slimsvm.tables.encoders import DAYS_OF_YEAR, Encoder, Levels, ManyLevels, Numbers, Times, places_of
-from slimsvm.tables.splines import DEGREE, END, KNOTS, N_SPLINES, AdditiveModel, every_spline
+from slimsvm.tables.splines import DEGREE, END, KNOTS, N_SPLINES, AdditiveModel, every_spline, spline_values
 
 Array = np.ndarray
 
@@ -178,7 +178,7 @@ def _powers_of_splines() -> Array:
     """The sums that splines are: powers times this are splines."""
     x = END * np.cos(np.pi * (np.arange(4 * N_SPLINES) + 0.5) / (4 * N_SPLINES))
     powers = np.column_stack(list(_powers(x, lambda z: np.maximum(z, 0.0))))
-    return np.linalg.lstsq(powers, every_spline(x), rcond=None)[0]
+    return np.linalg.lstsq(powers, every_spline(*spline_values(x)), rcond=None)[0]
 
 
 POWERS_OF_SPLINES = _powers_of_splines()

@@ -292,10 +292,8 @@ class CrossTrainedSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstima
         ndarray of shape (n_samples,), float64
             Positive for ``classes_[1]``.
         """
-        scores = self._scores(X)
-        return self._decision().shown(scores)
+        return self._decision().shown(self._scores(X))
 
     def predict(self, X):
         """Predicted class labels. Ties go to the lowest class."""
-        scores = self._scores(X)
-        return self._decision().predicted(scores)
+        return self._decision().predicted(self._scores(X))

@@ -212,10 +212,8 @@ class OneClassSVM(PredictsPValues, OutlierMixin, KernelEstimator):
 
     def decision_function(self, X):
         """f(x) − ρ: positive inside, negative outside, 0 on the boundary."""
-        scores = self._scores(X)
-        return self._decision().shown(scores)
+        return self._decision().shown(self._scores(X))
 
     def predict(self, X):
         """+1 inside and on the boundary, −1 outside."""
-        scores = self._scores(X)
-        return self._decision().predicted(scores)
+        return self._decision().predicted(self._scores(X))

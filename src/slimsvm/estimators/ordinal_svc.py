@@ -132,10 +132,8 @@ class OrdinalSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
             Two classes: shape (n_samples,), f − θ. More: (n_samples, n_classes). For class c it is the sum of f − θ_j
             over the thresholds below it; the class with the largest sum is predicted.
         """
-        scores = self._scores(X)
-        return self._decision().shown(scores)
+        return self._decision().shown(self._scores(X))
 
     def predict(self, X: Any):
         """Predicted classes; the lower one if f(x) lies on a threshold."""
-        scores = self._scores(X)
-        return self._decision().predicted(scores)
+        return self._decision().predicted(self._scores(X))

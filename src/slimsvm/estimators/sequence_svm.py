@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.input_checks import (
+    check_at_least,
     check_finite,
     check_labels,
     check_limit,
@@ -141,23 +142,21 @@ class SequenceSVM(KernelEstimator):
     @property
     def transitions_(self) -> Array:
         """T[a, b]: score of label b after label a."""
-        check_is_fitted(self, "model_")
-        k = len(self.classes_)
-        return self.model_.plain[: k * k].reshape(k, k)
+        return self._plain_parts()[0]
 
     @property
     def start_(self) -> Array:
         """Score of every label in the first row."""
-        check_is_fitted(self, "model_")
-        k = len(self.classes_)
-        return self.model_.plain[k * k : k * k + k]
+        return self._plain_parts()[1]
 
     @property
     def end_(self) -> Array:
         """Score of every label in the last row."""
+        return self._plain_parts()[2]
+
+    def _plain_parts(self) -> tuple[Array, Array, Array]:
         check_is_fitted(self, "model_")
-        k = len(self.classes_)
-        return self.model_.plain[k * k + k :]
+        return Chain(len(self.classes_)).parts(self.model_.plain)
 
     def decision_function(self, X, lengths=None):
         """Emission scores of every row and label, without transitions.
@@ -222,12 +221,11 @@ class SequenceSVM(KernelEstimator):
         >>> labels.shape, labels[0].tolist(), bool(scores[0] > scores[1])
         ((4, 2), ['b', 'a'], True)
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"n must be an integer >= 1, found {n!r}")
+        n = check_at_least("n", n, 1)
         scores, offsets = self._emissions(X, lengths)
         task, found = Chain(len(self.classes_)), []
         for own in np.split(scores, offsets[1:-1]):
-            labels, values = task.n_best(own, self.model_.plain, int(n))
+            labels, values = task.n_best(own, self.model_.plain, n)
             found.append((self.classes_[labels], values))
         return found
 
@@ -300,9 +298,8 @@ class SequenceSVM(KernelEstimator):
 
     def _predicted(self, X: Any, lengths: Any) -> tuple[Array, Array]:
         scores, offsets = self._emissions(X, lengths)
-        k = len(self.classes_)
         examples = Examples(np.zeros(len(scores), np.int64), np.ones(len(offsets) - 1), offsets)
-        return self.classes_[Chain(k).decode(scores, self.model_.plain, examples)], offsets
+        return self.classes_[Chain(len(self.classes_)).decode(scores, self.model_.plain, examples)], offsets
 
     def _emissions(self, X: Any, lengths: Any) -> tuple[Array, Array]:
         check_is_fitted(self, "model_")
@@ -311,22 +308,22 @@ class SequenceSVM(KernelEstimator):
 
     def _rows(self, X: Any, lengths: Any, reset: bool) -> tuple[Any, Array]:
         """All rows in one array, with their windows, and the positions where sequences begin."""
-        if isinstance(self.window, bool) or not isinstance(self.window, (int, np.integer)) or self.window < 0:
-            raise ValueError(f"window must be an integer >= 0, found {self.window!r}")
+        check_at_least("window", self.window, 0)
         if are_dictionaries(X if lengths is not None else _first_filled(X)):
-            rows = X if lengths is not None else list(chain.from_iterable(X))
-            return self._dictionary_rows(rows, list(map(len, X)) if lengths is None else lengths, reset)
-        if lengths is None:
-            X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "sequence")
+            rows, lengths = (list(chain.from_iterable(X)), list(map(len, X))) if lengths is None else (X, lengths)
+            X = self._dictionary_rows(rows, reset)
         else:
-            check_one_array(X, "sequence")
-        is_empty = not reset and not np.any(lengths) and (X is None or 0 in np.shape(X)[:1])
-        X = np.zeros((0, self.n_features_in_)) if is_empty else self._check_X(X, reset=reset)
+            if lengths is None:
+                X, lengths = stack_sequences(X, None if reset else self.n_features_in_, "sequence")
+            else:
+                check_one_array(X, "sequence")
+            is_empty = not reset and not np.any(lengths) and (X is None or 0 in np.shape(X)[:1])
+            X = np.zeros((0, self.n_features_in_)) if is_empty else self._check_X(X, reset=reset)
         offsets = offsets_of(lengths, X.shape[0], "sequence")
         return _with_window(X, offsets, int(self._fitted_with("window"))), offsets
 
-    def _dictionary_rows(self, rows: Any, lengths: Any, reset: bool) -> tuple[Any, Array]:
-        """All rows of dictionaries, with their windows, and the positions where sequences begin."""
+    def _dictionary_rows(self, rows: Any, reset: bool) -> Any:
+        """The matrix of rows of dictionaries."""
         names = None if reset else getattr(self, "feature_names_in_", None)
         if not reset and names is None:
             raise ValueError("X has dictionaries of features, but the training rows had no names; give arrays")
@@ -338,8 +335,7 @@ class SequenceSVM(KernelEstimator):
             self.feature_names_in_ = names
         else:
             check_finite(X)
-        offsets = offsets_of(lengths, X.shape[0], "sequence")
-        return _with_window(X, offsets, int(self._fitted_with("window"))), offsets
+        return X
 
     def _labels(self, y: Any, offsets: Array, as_list: bool) -> Array:
         """All labels in one array."""

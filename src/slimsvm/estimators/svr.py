@@ -177,8 +177,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
         -------
         ndarray of shape (n_samples,), or (n_samples, n_targets) of several targets or quantiles, float64
         """
-        scores = self._scores(X)
-        return self._decision().predicted(scores)
+        return self._decision().predicted(self._scores(X))
 
     def score(self, X, y, sample_weight=None):
         """R² as in scikit-learn; for several quantiles the mean of their D² pinball scores.

@@ -41,7 +41,7 @@ from slimsvm.estimators._shared.table_search import (
     search,
 )
 from slimsvm.estimators._shared.table_small import small_member
-from slimsvm.shapley import Explanation, column_values
+from slimsvm.shapley import column_values, explanation_of
 from slimsvm.tables import Table, table_of
 from slimsvm.tables.encoders import MOST_VALUES
 
@@ -227,15 +227,12 @@ class TableEstimator(BaseEstimator):
         values, errors, base = column_values(
             self._explained, rows, absent, self.encoding_.columns, n_columns, n_pairs, rng
         )
-        bases = np.tile(base, (len(rows), 1))
-        if values.shape[2] == 1:
-            values, bases, errors = values[:, :, 0], bases[:, 0], errors[:, :, 0]
         by_name = {column.name: column.values for column in table.columns}
         names = [encoder.name for encoder in self.encoding_.encoders]
         nothing = np.full(len(rows), None, object)
         data = np.column_stack([np.asarray(by_name.get(name, nothing), object) for name in names])
-        outputs = [str(label) for label in self.classes_.tolist()] if values.ndim == 3 else None
-        return Explanation(values, bases, data, names, outputs, errors)
+        outputs = [str(label) for label in self.classes_.tolist()] if len(base) > 1 else None
+        return explanation_of(values, base, data, names, outputs, errors)
 
     def _mean(self: Any, X: Any) -> Array:
         """The mean of the models' predictions for new rows."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from slimsvm.docstrings import described
-from slimsvm.plots.drawing import DRAWING, PALETTE, add_legend, axes_for, check_choice, last_step
+from slimsvm.estimators._shared.input_checks import check_option
+from slimsvm.plots.drawing import DRAWING, PALETTE, add_legend, axes_for, last_step
 
 Array = np.ndarray
 
@@ -84,7 +85,7 @@ class ConvergenceDisplay:
             ``x`` has another value, there is no history, or it has nothing to draw.
         ImportError
         """
-        check_choice("x", x, AXES)
+        check_option("x", x, tuple(AXES))
         estimator = last_step(estimator)
         name = type(estimator).__name__
         if not hasattr(estimator, "history_"):

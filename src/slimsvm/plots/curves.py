@@ -9,8 +9,9 @@ import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel, of_term
 from slimsvm.deploy.rows import as_rows, check_finite, check_names, dense_rows
+from slimsvm.estimators._shared.input_checks import check_at_least
 from slimsvm.estimators._shared.saving import plain_model_of
-from slimsvm.plots.drawing import IN_A_COLUMN, MOST_NAMED, check_count, colour_of_class, entry, figure_of, label
+from slimsvm.plots.drawing import IN_A_COLUMN, MOST_NAMED, colour_of_class, entry, figure_of, label
 from slimsvm.shapley import outputs_of
 
 PLACES = 101  # of a curve
@@ -197,7 +198,7 @@ class CurvesDisplay:
         ImportError
             matplotlib is not installed.
         """
-        check_count("max_columns", max_columns)
+        check_at_least("max_columns", max_columns, 1)
         curves, names = additive_curves(estimator, X)
         display = cls(curves, output_names=names, outputs=_chosen(output, names))
         return display.plot(ax, max_columns=max_columns)
@@ -216,7 +217,7 @@ class CurvesDisplay:
         -------
         CurvesDisplay
         """
-        check_count("max_columns", max_columns)
+        check_at_least("max_columns", max_columns, 1)
         shown = sorted(self.curves, key=lambda curve: -curve.spread)[:max_columns]
         axes = self._axes(len(shown)) if ax is None else np.array(ax, dtype=object).ravel()
         if len(axes) != len(shown):

@@ -10,12 +10,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.docstrings import described
+from slimsvm.estimators._shared.input_checks import check_at_least
 from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.plots.drawing import (
     DRAWING,
     add_legend,
     axes_for,
-    check_count,
     colour_of_class,
     entry,
     label,
@@ -107,8 +107,8 @@ class DecisionSurfaceDisplay:
             estimator predicts several numbers a row.
         ImportError
         """
-        check_count("grid_resolution", grid_resolution, least=2)
-        check_count("max_points", max_points)
+        check_at_least("grid_resolution", grid_resolution, 2)
+        check_at_least("max_points", max_points, 1)
         check_is_fitted(estimator)
         rows = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows):

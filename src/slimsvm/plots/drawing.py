@@ -1,4 +1,4 @@
-"""Helpers of all plots: colours, new axes that cut nothing off, and checks of their arguments."""
+"""Helpers of all plots: colours, new axes that cut nothing off, names."""
 
 from __future__ import annotations
 
@@ -105,15 +105,3 @@ def names_of_features(names: Iterable[Any] | None, n_features: int) -> list[str]
     if len(found) != n_features:
         raise ValueError(f"feature_names must be {n_features} names, found {len(found)}")
     return found
-
-
-def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Raise an error where the value is no integer, or a smaller one."""
-    if not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, found {value!r}")
-
-
-def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
-    """Raise an error where the value is none of the known ones."""
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; found {value!r}")

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from slimsvm.docstrings import described
+from slimsvm.estimators._shared.input_checks import check_at_least
 from slimsvm.estimators.files import explain
-from slimsvm.plots.drawing import DRAWING, PALETTE, add_legend, axes_for, check_count, label
+from slimsvm.plots.drawing import DRAWING, PALETTE, add_legend, axes_for, label
 from slimsvm.shapley import Explanation
 
 Array = np.ndarray
@@ -135,7 +136,7 @@ class ExplanationDisplay:
         -------
         ExplanationDisplay
         """
-        check_count("max_features", max_features)
+        check_at_least("max_features", max_features, 1)
         found = self.explanation
         order = np.argsort(-np.abs(found.values).mean(axis=0), kind="stable")
         shown, rest = order[:max_features], order[max_features:]

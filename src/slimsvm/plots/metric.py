@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.docstrings import described
-from slimsvm.plots.drawing import DRAWING, PALETTE, axes_for, check_count, label, last_step, names_of_features
+from slimsvm.estimators._shared.input_checks import check_at_least
+from slimsvm.plots.drawing import DRAWING, PALETTE, axes_for, label, last_step, names_of_features
 
 Array = np.ndarray
 
@@ -91,7 +92,7 @@ class MetricDisplay:
         -------
         MetricDisplay
         """
-        check_count("max_features", max_features)
+        check_at_least("max_features", max_features, 1)
         order = np.argsort(-self.gamma, kind="stable")[:max_features]
         ax = axes_for(ax, (6.4, 1.2 + 0.3 * len(order)))
         self.ax_, self.figure_ = ax, ax.figure

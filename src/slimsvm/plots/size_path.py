@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from slimsvm.docstrings import described
+from slimsvm.estimators._shared.input_checks import check_option
 from slimsvm.plots.drawing import (
     DRAWING,
     add_legend,
     axes_for,
-    check_choice,
     colour_of_class,
     last_step,
     marker_of_class,
@@ -116,7 +116,7 @@ class SizePathDisplay:
             ``y`` has another value, a result lacks a key, or none has a number of vectors.
         ImportError
         """
-        check_choice("y", y, QUANTITIES)
+        check_option("y", y, tuple(QUANTITIES))
         return cls(list(results), y=y).plot(ax)
 
     @described(DRAWING)

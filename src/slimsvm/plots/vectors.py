@@ -9,12 +9,12 @@ import numpy as np
 
 from slimsvm.deploy.plain_model import PlainModel
 from slimsvm.docstrings import described
+from slimsvm.estimators._shared.input_checks import check_at_least
 from slimsvm.estimators._shared.saving import plain_model_of
 from slimsvm.plots.drawing import (
     DRAWING,
     add_legend,
     axes_for,
-    check_count,
     colour_of_class,
     entry,
     label,
@@ -93,7 +93,7 @@ class VectorsDisplay:
             There are no vectors, a single feature, pixels that are no image of this shape, or a wrong ``max_vectors``.
         ImportError
         """
-        check_count("max_vectors", max_vectors)
+        check_at_least("max_vectors", max_vectors, 1)
         if shape is not None and (np.shape(shape) != (2,) or np.asarray(shape).dtype.kind not in "iu"):
             raise ValueError(f"shape must be (height, width) of an image or None, found {shape!r}")
         model = plain_model_of(estimator)

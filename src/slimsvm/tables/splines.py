@@ -62,9 +62,8 @@ def splines_of_columns(X: Array) -> Iterator[tuple[Array, Array]]:
         yield from zip(values, first, strict=True)
 
 
-def every_spline(numbers: Array) -> Array:
-    """All splines at each number, shape (n, N_SPLINES)."""
-    values, first = spline_values(numbers)
+def every_spline(values: Array, first: Array) -> Array:
+    """All splines (n, N_SPLINES) at numbers of these `spline_values`."""
     splines = np.zeros((len(values), N_SPLINES))
     np.put_along_axis(splines, first[:, None] + np.arange(DEGREE + 1), values, axis=1)
     return splines

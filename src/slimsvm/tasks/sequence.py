@@ -156,7 +156,7 @@ class Chain(Task):
         """
         if not len(scores):
             return np.zeros((1, 0), np.int64), np.zeros(1)
-        steps, start, end = self._parts(plain)
+        steps, start, end = self.parts(plain)
         value = (scores[-1] + end)[:, None]
         choices = []
         for row in scores[-2::-1]:
@@ -182,7 +182,7 @@ class Chain(Task):
         """
         if not len(scores):
             return np.zeros((0, self.n_labels))
-        steps, start, end = self._parts(plain)
+        steps, start, end = self.parts(plain)
         before, after = [start + scores[0]], [end]
         for row in scores[1:]:
             before.append((before[-1][:, None] + steps).max(axis=0) + row)
@@ -194,7 +194,7 @@ class Chain(Task):
         is_best[np.arange(len(through)), through.argmax(axis=1)] = True
         return through - np.where(is_best, two[:, 1:], two[:, :1])
 
-    def _parts(self, plain: Array) -> tuple[Array, Array, Array]:
+    def parts(self, plain: Array) -> tuple[Array, Array, Array]:
         """Split plain parameters into transitions, start and end."""
         k = self.n_labels
         return plain[: k * k].reshape(k, k), plain[k * k : k * k + k], plain[k * k + k :]

@@ -29,6 +29,7 @@ from sklearn.utils.metaestimators import available_if
 
 from slimsvm.core.clock import OutOfTimeError, no_limit
 from slimsvm.deploy.conformal import check_alpha, ends_of, intervals_of, p_values_of, sets_of, steepness_of
+from slimsvm.docstrings import described
 from slimsvm.estimators._shared.calibrating import FEW_ROWS, scores_of
 from slimsvm.parts.problem import Problem
 from slimsvm.parts.run import Fit
@@ -136,6 +137,23 @@ def rounding_of(fit: Fit, problem: Problem, rows: Any) -> float:
 # -- the estimators ---------------------------------------------------------------------------------------------------
 
 
+# What the docstrings of its methods share.
+PREDICTING = """
+Parameters
+----------
+X : array-like or sparse matrix of shape (n_samples, n_features)
+
+Raises
+------
+AttributeError
+    ``calibration_size`` is None.
+NotFittedError
+    Before ``fit``, or ``fit`` was without ``calibration_size``.
+ValueError
+    A value in X, or alpha, is out of range.
+"""
+
+
 def has_guarantee(estimator: Any) -> bool:
     """Whether ``calibration_size`` asks for sets, intervals or p-values; an AttributeError otherwise, so that `hasattr`
     is False.
@@ -200,6 +218,7 @@ class PredictsSets(Conformal):
         return found + rounding * steepness_of(self._kind(), getattr(self, "calibration_", None))
 
     @available_if(has_guarantee)
+    @described(PREDICTING)
     def predict_set(self: Any, X: Any, alpha: float = 0.1, class_conditional: bool = False) -> Array:
         """Sets of classes that contain the right class with a probability of at least 1 − alpha.
 
@@ -214,7 +233,7 @@ class PredictsSets(Conformal):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X
         alpha : float, default=0.1
             How often the right class may be missing.
         class_conditional : bool, default=False
@@ -224,15 +243,6 @@ class PredictsSets(Conformal):
         -------
         ndarray of shape (n_samples, n_classes), bool
             Whether each class is in the set; columns in the order of ``classes_``.
-
-        Raises
-        ------
-        AttributeError
-            ``calibration_size`` is None.
-        NotFittedError
-            Before ``fit``, or ``fit`` was without ``calibration_size``.
-        ValueError
-            alpha, or a value in X, is out of range.
 
         References
         ----------
@@ -271,6 +281,7 @@ class PredictsIntervals(Conformal):
         return found
 
     @available_if(has_guarantee)
+    @described(PREDICTING)
     def predict_interval(self: Any, X: Any, alpha: float = 0.1) -> Array:
         """Intervals that contain the target with a probability of at least 1 − alpha.
 
@@ -288,7 +299,7 @@ class PredictsIntervals(Conformal):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X
         alpha : float, default=0.1
             How often the target may be outside.
 
@@ -296,15 +307,6 @@ class PredictsIntervals(Conformal):
         -------
         ndarray of shape (n_samples, 2), float64
             Where each interval begins and ends.
-
-        Raises
-        ------
-        AttributeError
-            ``calibration_size`` is None.
-        NotFittedError
-            Before ``fit``, or ``fit`` was without ``calibration_size``.
-        ValueError
-            alpha, or a value in X, is out of range.
 
         References
         ----------
@@ -336,6 +338,7 @@ class PredictsPValues(Conformal):
         return rounding - scores[:, 0]
 
     @available_if(has_guarantee)
+    @described(PREDICTING)
     def p_values(self: Any, X: Any) -> Array:
         """p-values for the hypothesis that a row was drawn like the rows of the fit.
 
@@ -348,7 +351,7 @@ class PredictsPValues(Conformal):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X
 
         Returns
         -------
@@ -358,9 +361,7 @@ class PredictsPValues(Conformal):
         Raises
         ------
         AttributeError
-            ``calibration_size`` is None.
         NotFittedError
-            Before ``fit``, or ``fit`` was without ``calibration_size``.
         ValueError
             A value in X is out of range.
 

@@ -562,6 +562,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
 
     def _decision(self) -> Decision:
         """The rule that makes labels, decision values and probabilities of scores."""
+        self._check_fitted()
         own, model = vars(self), self.model_
         outputs = Outputs(self._kind(), own.get("classes_"), own, model.intercept, model.plain, own.get("calibration_"))
         return DECISIONS[outputs.kind](outputs, ARRAYS)

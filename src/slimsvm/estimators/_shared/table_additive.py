@@ -16,7 +16,7 @@ from scipy.special import expit, log_softmax
 
 from slimsvm.core.clock import check_time
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal
-from slimsvm.tables.splines import N_SPLINES, AdditiveModel, splines_of_columns
+from slimsvm.tables.splines import AdditiveModel, every_spline, splines_of_columns
 
 Array = np.ndarray
 
@@ -28,12 +28,8 @@ LEAST_SPREAD = 0.1
 
 def splines(X: Array, are_flags: Array) -> Array:
     """The flags as they are, and the splines of the numbers, one number after another."""
-    parts = [X[:, are_flags].astype(np.float64)]
-    for values, first in splines_of_columns(X[:, ~are_flags]):
-        own = np.zeros((len(X), N_SPLINES))
-        np.put_along_axis(own, first[:, None] + np.arange(values.shape[1]), values, axis=1)
-        parts.append(own)
-    return np.hstack(parts)
+    numbers = [every_spline(*own) for own in splines_of_columns(X[:, ~are_flags])]
+    return np.hstack([X[:, are_flags].astype(np.float64), *numbers])
 
 
 def additive_models(
