@@ -250,15 +250,10 @@ def form_of(estimator: Any) -> str:
     return {"RankSVM": QUERIES, "SequenceSVM": SEQUENCES}.get(type(estimator).__name__, ROWS)
 
 
-def is_pipe(source: str) -> bool:
-    """Whether a source is a pipe."""
-    return stat.S_ISFIFO(os.stat(source).st_mode)
-
-
 def usual_task(source: str) -> str:
     """Return the default task: ranking of rows that name their queries, otherwise classification."""
     is_text = not is_set(source) and os.path.exists(source) and not is_read_in_blocks(source)
-    if is_text and is_pipe(source):
+    if is_text and stat.S_ISFIFO(os.stat(source).st_mode):
         raise CommandError(f"{source}: is a pipe, which can be read only once: give --task")
     is_ranking = is_text and has_queries(source)
     return "ranking" if is_ranking else "classification"
@@ -305,7 +300,8 @@ def part_of_set(form: str, name: str, test: bool) -> Part:
         return Part(title, X, y)
     if form == QUERIES:
         raise CommandError(f"{name}: has no queries to rank; give a file of LIBSVM text with qid:")
-    return Part(title, _numbers(X), y, {"lengths": np.diff(_offsets(data, test))})
+    X = hash_columns(X, N_HASHED) if X.dtype.kind in "OU" else X
+    return Part(title, X, y, {"lengths": np.diff(_offsets(data, test))})
 
 
 def _offsets(data: Dataset, test: bool) -> np.ndarray:
@@ -313,11 +309,6 @@ def _offsets(data: Dataset, test: bool) -> np.ndarray:
     if offsets is None:
         raise CommandError(f"{data.name}: is not a set of sequences")
     return offsets
-
-
-def _numbers(X: Any) -> Any:
-    """Return words as hashed features."""
-    return hash_columns(X, N_HASHED) if X.dtype.kind in "OU" else X
 
 
 # ---- ``slimsvm datasets``

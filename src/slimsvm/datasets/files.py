@@ -53,11 +53,11 @@ def is_archive(path: str | os.PathLike) -> bool:
     return os.path.isfile(os.fspath(path)) and read_start(path).startswith(b"PK")
 
 
-def read_start(path: str | os.PathLike, n_bytes: int = 8) -> bytes:
-    """Return the first bytes of a file; a DataError names a file that is missing, empty or cannot be read."""
+def read_start(path: str | os.PathLike) -> bytes:
+    """Return the first eight bytes of a file; a DataError names a file that is missing, empty or cannot be read."""
     try:
         with open(path, "rb") as file:
-            start = file.read(n_bytes)
+            start = file.read(8)
     except OSError as error:
         raise DataError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from None
     if not start:

@@ -371,7 +371,7 @@ def verify_file(path: Path) -> None:
     _compare(path.read_bytes(), path.name, str(path))
 
 
-def download_file(filename: str, timeout: float = 60.0) -> Path:
+def download_file(filename: str) -> Path:
     """Download a file of `URLS` into the cache folder, check it, and return where it is.
 
     A DataError says that there is no address, that the download fails, or that its content is not what the checksum
@@ -381,7 +381,7 @@ def download_file(filename: str, timeout: float = 60.0) -> Path:
         raise DataError(f"{filename}: there is no address to download it from")
     url = URLS[filename]
     try:
-        with urllib.request.urlopen(url, timeout=timeout) as answer:
+        with urllib.request.urlopen(url, timeout=60.0) as answer:
             content = answer.read()
         packed = _pack(content)
     except (OSError, EOFError, ValueError) as error:

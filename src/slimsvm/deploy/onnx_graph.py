@@ -294,14 +294,9 @@ GRAPH: Any = SimpleNamespace(
 
 def _minus_half_squares(graph: Graph, rows: str, form: Distances) -> str:
     """−factor · |y_i − z_j|² / 2 as one product of matrices, which is quicker than to add norms to it."""
-    norms = graph.op("Mul", _square_sums(graph, rows), graph.constant(np.array([-0.5 * form.factor])))
+    norms = graph.op("Mul", graph.reduced("ReduceSumSquare", rows, 1), graph.constant(np.array([-0.5 * form.factor])))
     ones = graph.cast(graph.op("LessOrEqual", norms, graph.constant(np.zeros(1))), graph.numbers)
     return graph.op("MatMul", graph.op("Concat", rows, norms, ones, axis=1), graph.constant(points_of(form).T))
-
-
-def _square_sums(graph: Graph, rows: str) -> str:
-    """|x_i|², shape (n, 1)."""
-    return graph.reduced("ReduceSumSquare", rows, 1)
 
 
 def _minus_magnitudes(graph: Graph, rows: str, form: Distances) -> str:

@@ -213,7 +213,8 @@ def _squares(kernel: Any, X: Array, Z: Array) -> Array:
 
 
 def _magnitudes(kernel: Any, X: Array, Z: Array) -> Array:
-    return -kernel.unit * _absolute_distances(X * kernel.gamma, Z * kernel.gamma)
+    rows = X * kernel.gamma
+    return -kernel.unit * np.stack([np.abs(rows - z).sum(axis=1) for z in Z * kernel.gamma], axis=1)
 
 
 # The z of rows and vectors that a kernel is a map of, by its form.
@@ -227,11 +228,6 @@ def _squared_distances(X: Array, Z: Array) -> Array:
     for i in np.flatnonzero((norms > FAR).any(axis=1)):
         squares[i] = np.sum((X[i] - Z) ** 2, axis=1)
     return np.minimum(squares, LARGEST)
-
-
-def _absolute_distances(X: Array, Z: Array) -> Array:
-    """Σ_f |x_if − z_jf|."""
-    return np.stack([np.abs(X - z).sum(axis=1) for z in Z], axis=1)
 
 
 def read_plain_model(path: Any, by_columns: bool = False) -> PlainModel:

@@ -22,6 +22,7 @@ from slimsvm.estimators._shared.conformal import PredictsSets
 from slimsvm.estimators._shared.input_checks import (
     check_classes,
     check_cost_matrix,
+    check_finite,
     check_option,
     class_codes,
     found_classes,
@@ -468,5 +469,6 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         if self.break_ties and self.decision_function_shape == "ovo":  # said before the rows are looked at
             raise ValueError(TIES_OF_PAIRS)
         if self._kind() in ("binary", "classes"):  # the greatest score, which the core finds with the scores
-            return self._classes_of(X, self.classes_)
+            X = self._check_X(X, reset=False, finite=False)
+            return self.model_.labels(X, self.classes_, self.n_jobs, check_finite)
         return self._decision().predicted(self._scores(X))

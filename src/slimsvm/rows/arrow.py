@@ -107,9 +107,8 @@ def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | Non
     if weight is not None and label is None:
         raise ValueError(f"weight={weight!r} goes with a label: name its column, too")
     schema, targets = parts[0].schema, [name for name in (label, weight) if name is not None]
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    names = [name for name in schema.names if name not in (*targets, *_names_in(index))] if columns is None else columns
-    names = list(names)
+    index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
+    names = [name for name in schema.names if name not in (*targets, *index)] if columns is None else list(columns)
     _check_names(schema, names, targets)
     if weight is not None and not _is_number(schema.field(weight).type):
         raise ValueError(f"weights must be numbers, found {schema.field(weight).type} in {weight!r}")
@@ -131,11 +130,6 @@ def blocks_of(parts: list[Part], columns: Sequence[str] | None, label: str | Non
     labels, weights = _targets(parts, firsts, label, weight)
     options = {"names": [part.name for part in parts], "columns": names}
     return Labelled(makers, n_rows, options, labels, weights)
-
-
-def _names_in(index_columns: list[Any]) -> list[str]:
-    """Return the columns in which pandas has kept an index."""
-    return [name for name in index_columns if isinstance(name, str)]
 
 
 def _check_names(schema: Any, names: list[str], targets: list[str]) -> None:

@@ -134,16 +134,15 @@ def as_times(column: Column, order: str) -> Array:
 def _time(text: str, order: str) -> np.datetime64 | None:
     """The time that a text says, in UTC; None if it says none."""
     try:
-        found = _iso_time(text) if order == ISO else _time_of_parts(ORDERS[order].fullmatch(text))
+        if order == ISO:
+            found = datetime.fromisoformat(text) if TIME.fullmatch(text) else None
+        else:
+            found = _time_of_parts(ORDERS[order].fullmatch(text))
     except ValueError:
         return None
     if found is not None and found.tzinfo is not None:
         found = found.astimezone(UTC).replace(tzinfo=None)
     return None if found is None else np.datetime64(found, "us")
-
-
-def _iso_time(text: str) -> datetime | None:
-    return datetime.fromisoformat(text) if TIME.fullmatch(text) else None
 
 
 def _time_of_parts(match: re.Match[str] | None) -> datetime | None:

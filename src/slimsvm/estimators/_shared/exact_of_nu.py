@@ -80,9 +80,9 @@ class NuRun(ExactRun):
     doing = "exact SVM of nu"
     has_said_of_gap = True  # `ExactOfNu` does
 
-    def __init__(self, problem: Problem, working_set_size: int | None, state: DualState | None, nu: float):
+    def __init__(self, problem: Problem, state: DualState | None, nu: float):
         self.nu = nu
-        super().__init__(problem, working_set_size, state)
+        super().__init__(problem, None, state)
         self.tol = self.tolerance()
         self.level()
 
@@ -287,8 +287,8 @@ class NuSharedRun(NuPairsRun, SharedKernelRun):
 class ExactOfNu(Exact):
     """The exact SVM of ν: see the module's text."""
 
-    def __init__(self, working_set_size: Any = None, nu: float = 0.5) -> None:
-        super().__init__(working_set_size)
+    def __init__(self, nu: float = 0.5) -> None:
+        super().__init__()
         self.nu = nu
 
     def solve(self, problem: Problem, state: Any = None, callbacks: Iterable[Callback] = ()) -> Fit:
@@ -316,7 +316,7 @@ class ExactOfNu(Exact):
             warn_of_gap(fit, problem, what, "raise nu, or lower tol")
             return fit
         overlapping = replace(problem, C=LARGE_C * problem.C / (problem.tol * size_of(problem.bind())))
-        fit = Exact(self.working_set_size).solve(overlapping, callbacks=callbacks)
+        fit = Exact().solve(overlapping, callbacks=callbacks)
         warn_of_overlap(self.nu, fit)
         return replace(fit, solved=overlapping)
 
@@ -337,13 +337,13 @@ class ExactOfNu(Exact):
             shared = replace(problem, kept=problem.kept or Kept(problem.room))
             share = 1.0 if problem.task.has_targets else sample.examples.total_weight / problem.examples.total_weight
             whole = replace(shared, C=found.C * share, task=found.task, to_compare=True, verbose=0)
-            state = Exact(self.working_set_size).solve(whole).state
+            state = Exact().solve(whole).state
         return shared, None if state is None else replace(state, task=problem.task)
 
     def _without_tube(self, problem: Problem, callbacks: Iterable[Callback]) -> Fit:
         """Return the fit of ε = 0; where its share is above ν after all, that of ν from there."""
         bare = replace(problem, task=Regression(0.0))
-        fit = Exact(self.working_set_size).solve(bare, callbacks=callbacks)
+        fit = Exact().solve(bare, callbacks=callbacks)
         if fit.state is None or not has_room(problem, self.nu):
             return replace(fit, solved=bare)
         if np.abs(fit.state.v).sum() <= self.nu * problem.C1 * (1.0 + problem.tol):
@@ -354,12 +354,12 @@ class ExactOfNu(Exact):
         """Check that ν is feasible, and set the run up."""
         check_needs("nu", problem, RANDOM_ACCESS)
         if problem.task.has_targets:
-            return NuRun(problem, self.working_set_size, state, self.nu)
+            return NuRun(problem, state, self.nu)
         check_feasible(self.nu, problem)
         if problem.task.class_pairs():
-            is_shared = problem.is_small and state is None and self.working_set_size is None
+            is_shared = problem.is_small and state is None
             return NuSharedRun(problem, self) if is_shared else NuPairsRun(problem, self, state)
-        return NuRun(problem, self.working_set_size, state, self.nu)
+        return NuRun(problem, state, self.nu)
 
 
 def size_of(kernel_rows: KernelRows) -> float:

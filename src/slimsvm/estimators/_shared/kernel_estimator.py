@@ -572,10 +572,6 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         self._check_fitted()
         return self.model_.scores(self._check_X(X, reset=False, finite=False), self.n_jobs, check_finite)
 
-    def _classes_of(self, X: Any, classes: Array) -> Array:
-        """Classes of new rows, by the largest score, or by the sign of the only one."""
-        return self.model_.labels(self._check_X(X, reset=False, finite=False), classes, self.n_jobs, check_finite)
-
     def __getstate__(self):
         state = super().__getstate__().copy()
         # A warm start needs the cuts of the fit, which may be larger than the model: they do not travel with it.

@@ -254,12 +254,9 @@ def encoding_of(steps: Steps) -> Encoding:
     """The first steps of a pipeline as data; a TypeError names a step that files do not know."""
     first = steps[0][1]
     names = getattr(first, "feature_names_in_", None)
-    packed = tuple((name, _class_of(step), _named(name, step)) for name, step in steps)
+    classes = [step.of_class if isinstance(step, FittedStep) else type(step).__name__ for _, step in steps]
+    packed = tuple((name, of_class, _named(name, step)) for (name, step), of_class in zip(steps, classes, strict=True))
     return Encoding(None if names is None else tuple(map(str, names)), int(first.n_features_in_), packed)
-
-
-def _class_of(step: Any) -> str:
-    return step.of_class if isinstance(step, FittedStep) else type(step).__name__
 
 
 # -- transformers from files ------------------------------------------------------------------------------------------
