@@ -314,11 +314,7 @@ def _check_parts(name: str, parts: list[np.ndarray]) -> None:
         bad = find_not_finite(part.reshape(len(part), -1))
         if bad is not None:
             row, _, value = bad
-            what = "NaN" if np.isnan(value) else "infinity (inf)"
-            raise ValueError(
-                f"{name} contains {what} at row {start + row}, which is row {row} of partition {i}; only finite "
-                "numbers are accepted"
-            )
+            raise ValueError(say_not_finite((row, None, value), start, f"partition {i}", of=name))
         start += len(part)
 
 

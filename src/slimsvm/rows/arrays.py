@@ -236,19 +236,19 @@ def find_not_finite(X: Any) -> tuple[int, int, Any] | None:
     return None
 
 
-def say_not_finite(found: tuple[int, int, Any], first: int, where: str, names: list[str] | None) -> str:
-    """Return the message about a number that `find_not_finite` found in a part of the rows.
+def say_not_finite(
+    found: tuple[int, Any, Any], first: int = 0, where: str = "", names: Any = None, of: str = "X"
+) -> str:
+    """Return the message about a number that `find_not_finite` found.
 
-    ``first`` is the number of the part's first row among all rows, ``where`` the name of the part; ``names`` are those
-    of the columns, if they have names.
+    Of a part of the rows ``first`` is the number of its first row among all rows, ``where`` its name. ``names`` are
+    those of the columns, if they have names; a column that is None is not told.
     """
     row, column, value = found
-    name = column if names is None else names[column]
     what = "NaN" if np.isnan(value) else "infinity (inf)"
-    return (
-        f"X contains {what} at row {first + row}, column {name!r}, which is row {row} of {where}; only finite numbers "
-        "are accepted"
-    )
+    column = "" if column is None else f", column {(column if names is None else names[column])!r}"
+    part = f", which is row {row} of {where}" if where else ""
+    return f"{of} contains {what} at row {first + row}{column}{part}; only finite numbers are accepted"
 
 
 def in_pieces(n: int, size: int) -> Iterator[slice]:

@@ -23,7 +23,7 @@ from slimsvm import solvers
 from slimsvm.kernels import CallableKernel, Kernel
 from slimsvm.kernels.user_kernels import CallableValues
 from slimsvm.parts.problem import check_flag
-from slimsvm.rows import FLOATS, Rows, check_mask, check_one_kind, find_not_finite, first_missing
+from slimsvm.rows import FLOATS, Rows, check_mask, check_one_kind, find_not_finite, first_missing, say_not_finite
 from slimsvm.sparse_parts import check_sparse
 from slimsvm.tasks import LOSSES_OF_LOG_ODDS
 
@@ -113,10 +113,7 @@ def check_finite(X: Any, name: str = "X", columns: Any = None) -> None:
     X is read in blocks.
     """
     if (found := find_not_finite(X)) is not None:
-        row, column, value = found
-        what = "NaN" if np.isnan(value) else "infinity (inf)"
-        named = column if columns is None else columns[column]
-        raise ValueError(f"{name} contains {what} at row {row}, column {named!r}; only finite numbers are accepted")
+        raise ValueError(say_not_finite(found, names=columns, of=name))
 
 
 def takes_several(estimator: Any, y: Any) -> bool:
