@@ -469,9 +469,7 @@ def array_of(name: str, values: Any) -> Array:
     if isinstance(values, str | bytes) or not isinstance(values, Collection | np.ndarray):
         raise TypeError(f"column {name!r} is of type {type(values).__name__}; accepted are lists, arrays and series")
     if not isinstance(values, np.ndarray):
-        objects = np.empty(len(values), object)
-        objects[:] = list(values)
-        values = objects
+        values = np.fromiter(values, object, len(values))
     if values.ndim != 1 or values.dtype.kind not in "biufOUT":
         raise TypeError(f"column {name!r} must hold numbers or texts, found {values.dtype} of shape {values.shape}")
     if values.dtype.kind == "b":

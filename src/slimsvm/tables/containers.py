@@ -202,9 +202,7 @@ def column_of(name: str, values: Any) -> Column:
             f"column {name!r} is of type {type(values).__name__}; accepted are a list, an array or a series of values"
         )
     if not isinstance(values, np.ndarray):
-        objects = np.empty(len(values), object)
-        objects[:] = list(values)
-        values = objects
+        values = np.fromiter(values, object, len(values))
     if values.ndim != 1:
         raise ValueError(f"column {name!r} must have one value for each row, found shape {values.shape}")
     try:

@@ -184,10 +184,7 @@ class ExampleTask(Task):
 
 def as_objects(items: list[Any]) -> Array:
     """Return a 1-D array of any objects, arrays among them."""
-    out = np.empty(len(items), dtype=object)
-    for k, item in enumerate(items):
-        out[k] = item
-    return out
+    return np.fromiter(items, object, len(items))
 
 
 def known_of(examples: Examples) -> Known:
