@@ -23,7 +23,16 @@ from slimsvm import solvers
 from slimsvm.kernels import CallableKernel, Kernel
 from slimsvm.kernels.user_kernels import CallableValues
 from slimsvm.parts.problem import check_flag
-from slimsvm.rows import FLOATS, Rows, check_mask, check_one_kind, find_not_finite, first_missing, say_not_finite
+from slimsvm.rows import (
+    FLOATS,
+    Rows,
+    check_mask,
+    check_one_kind,
+    find_not_finite,
+    first_missing,
+    is_sparse,
+    say_not_finite,
+)
 from slimsvm.sparse_parts import check_sparse
 from slimsvm.tasks import LOSSES_OF_LOG_ODDS
 
@@ -157,7 +166,7 @@ def target_of(estimator: Any, y: Any, n: int) -> Any:
     options = {"y_numeric": estimator._y_numeric, "multi_output": takes_several(estimator, y)}
     with naming_rows_of(y):
         found: Any = check_X_y(stand_in, y, estimator=estimator, **options)[1]
-    return found.toarray() if sp.issparse(found) else found
+    return found.toarray() if is_sparse(found) else found
 
 
 def check_numbers(X: Any) -> Any:
