@@ -173,7 +173,7 @@ def _functions(model: PlainModel, dtype: str) -> str:
 
 
 def _functions_of_terms(model: PlainModel, dtype: str) -> str:
-    """The same of a kernel that is a sum of terms, all with the formula of its family."""
+    """The functions of a kernel that is a sum of terms, all with the formula of its family."""
     kernel, f = model.kernel, _CFunctions(dtype)
     base, n_terms = kernel.base, len(kernel.offsets(model.n_features)) - 1
     step, factor = _sum_of(base)
@@ -200,7 +200,7 @@ def _sum_of(kernel: Any) -> tuple[str, float]:
 
 @dataclass
 class _Scaled(Expression):
-    """It multiplies its factor when it must: of all constants of a formula there is one product."""
+    """A value and a factor, which is multiplied when it must be: all constants of a formula are one product."""
 
     value: Any
     factor: float = 1.0
@@ -223,7 +223,7 @@ class _Scaled(Expression):
 
 @dataclass
 class _CNumber(_Scaled):
-    """It is a text of C."""
+    """A number as a text of C."""
 
     dtype: str = "float32"
 
@@ -271,7 +271,7 @@ class _CFunctions:
 
 
 class _Float32Number(_Scaled):
-    """It is an array with the roundings of a number of C."""
+    """An array with the roundings of a number of C."""
 
     @property
     def array(self) -> Array:

@@ -203,11 +203,11 @@ class Quantiles(Decision):
     is_single = False
 
     def codes(self, scores: Any) -> Any:
-        """The scores of every row in rising order."""
+        """The scores of every row in rising order, as they are predicted."""
         return self.numbers(scores)
 
     def numbers(self, scores: Any) -> Any:
-        """The same."""
+        """The scores of every row in rising order."""
         return self.f.sorted(scores, self.n_values)
 
 

@@ -153,7 +153,7 @@ class Graph:
         self.types, self.numbers, self.values = numbers, np.dtype(numbers.distances), np.dtype(numbers.values)
 
     def in_numbers(self, numbers: Numbers) -> Graph:
-        """The same nodes and constants; what is added by it is in other numbers."""
+        """The graph, to which nodes and constants in other numbers are added."""
         other = copy.copy(self)
         other.take_numbers(numbers)
         return other

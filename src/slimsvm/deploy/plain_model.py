@@ -240,7 +240,7 @@ def read_plain_model(path: Any, by_columns: bool = False) -> PlainModel:
 
 
 def plain_model_of_parts(path: Any, header: dict[str, Any], arrays: dict[str, Array], by_columns: bool) -> PlainModel:
-    """The same of a file that is read."""
+    """The model of a file whose parts are read; ``by_columns`` as in `read_plain_model`."""
     with damage_named(f"{path}: not a model this version knows"):
         check_parts(header, arrays)
         narrow = _narrowed(header, arrays) if by_columns else None

@@ -178,7 +178,7 @@ def finite_rows(rows: Array | CsrRows, lo: int, hi: int) -> Array:
 
 
 class ScoringPredictor(Predictor):
-    """One whose scores mean something beside the prediction, which they are for rankings."""
+    """A predictor whose scores mean something beside the prediction, which they are for rankings."""
 
     def decision_function(self, X: Any) -> Array:
         """Scores, in the estimator's form.
@@ -242,7 +242,7 @@ class SetPredictor(ScoringPredictor):
 
 
 class CalibratedSetPredictor(SetPredictor, CalibratedPredictor):
-    """One that was fitted with both, or whose sets come of probabilities."""
+    """A classifier that was fitted with both, or whose sets come of probabilities."""
 
 
 class IntervalPredictor(Predictor):

@@ -180,7 +180,7 @@ def _half_range(scores: Array) -> float:
 
 
 def _range_of_numbers(predicted: Array) -> float:
-    """The same of numbers that are predicted; of one number alone its magnitude."""
+    """Half the range of numbers that are predicted; of one number alone its magnitude."""
     return _half_range(predicted) or float(np.abs(predicted).max())
 
 

@@ -121,7 +121,7 @@ class Scaling(NamedTuple):
         return scaled if self.low is None or self.high is None else np.clip(scaled, self.low, self.high)
 
     def in_type(self, dtype: Any) -> Scaling:
-        """The same with numbers of another type."""
+        """The scaling with numbers of another type."""
         low, high = (None if bound is None else bound.astype(dtype) for bound in (self.low, self.high))
         return Scaling(self.offset.astype(dtype), self.factor.astype(dtype), low, high)
 

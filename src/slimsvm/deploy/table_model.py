@@ -107,7 +107,7 @@ def checked_misfits(arrays: Mapping[str, Array], name: str = "misfits") -> Array
 
 
 def misfits_of_classes(arrays: Mapping[str, Array]) -> list[Array]:
-    """The same of each class."""
+    """How badly the rows of each class that were held out fit."""
     misfits, sizes = checked_misfits(arrays, "misfits_of_classes"), arrays["n_misfits"]
     if sizes.shape != arrays["classes"].shape or sizes.dtype.kind != "u" or sizes.sum() != len(misfits):
         raise ValueError("misfits_of_classes are not those of the classes")
@@ -178,7 +178,7 @@ class TablePredictor(Predictor):
             self.classes_ = model.classes
 
     def tried(self) -> TablePredictor:
-        """Itself, or an error where it cannot predict a row without values."""
+        """The predictor itself; an error if it cannot predict a row without values."""
         encoders = self._table.encoding.encoders
         nothing = {each.name: [None] for each in encoders} if hasattr(self, "feature_names_in_") else None
         self.predict([[None] * len(encoders)] if nothing is None else nothing)

@@ -120,7 +120,7 @@ def _add_vectors(model: PlainModel, header: dict[str, Any], arrays: dict[str, np
 
 
 def _short(values: np.ndarray) -> np.ndarray:
-    """The same numbers as float32 where these are the same."""
+    """Numbers as float32 if that changes none of them."""
     with np.errstate(over="ignore"):
         short = values.astype(np.float32)
     return short if np.array_equal(short, values) else values

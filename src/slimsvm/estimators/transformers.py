@@ -169,7 +169,7 @@ class LearnedAxes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             return (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
 
     def _as_step(self):
-        """What it does, for files."""
+        """The step that a file has of it."""
         return Turned(self.mean_, self.components_)
 
     @classmethod
@@ -320,7 +320,7 @@ class NormalRanks(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return ranks
 
     def _as_step(self):
-        """What it does, for files."""
+        """The step that a file has of it."""
         return Ranked(tuple(self.values_), tuple(self.deviates_))
 
     @classmethod

@@ -133,7 +133,7 @@ class Rows:
     n_jobs: int | None
 
     def take(self, index: Array) -> Rows:
-        """Some of them."""
+        """The rows at these positions."""
         return replace(self, features=self.features[index], y=self.y[index], weights=self.weights[index])
 
     def problem(self, kernel: str, factor: float) -> Problem:
@@ -310,7 +310,7 @@ def _folds(
 
 
 def _folds_of_few(rows: Rows, rng: np.random.RandomState) -> Iterator[Part]:
-    """The same for few rows, encoded together: rows of the same features are held out together."""
+    """Folds of few rows, which are encoded together: rows of the same features are held out together."""
     kinds = rows.goal.kinds(rows.y)
     groups = np.unique(rows.features, axis=0, return_inverse=True)[1].ravel()
     rarest_first = np.lexsort((np.bincount(kinds)[kinds], groups))
@@ -410,7 +410,7 @@ def evidence_of(found: Found, members: list[Member]) -> Array:
 
 
 def kept_misfits(evidence: Array, y: Array, goal: Goal) -> Misfits:
-    """Some of the misfits of rows."""
+    """The misfits that are kept of all rows, and of those of each class."""
     misfits, n_classes = goal.misfits(evidence, y), getattr(goal, "n_classes", 0)
     of_classes = [some_in_order(misfits[y == c], MOST_OF_CLASS) for c in range(n_classes)]
     return Misfits(some_in_order(misfits), of_classes)
