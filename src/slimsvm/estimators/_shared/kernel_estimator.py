@@ -8,7 +8,6 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -69,7 +68,7 @@ from slimsvm.parts.problem import Problem, check_flag
 from slimsvm.parts.run import Fit, timed
 from slimsvm.parts.solver import Solver, reading
 from slimsvm.parts.values_of_C import VALUES_OF_C
-from slimsvm.rows import ChosenRows, Rows, as_rows, check_mask, files_of
+from slimsvm.rows import ChosenRows, Rows, as_rows, check_mask, files_of, is_sparse
 from slimsvm.rows.columns import Columns
 from slimsvm.size_search.compact import Compact, CompactState
 from slimsvm.size_search.reduced_models import exact_solver
@@ -186,8 +185,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             with naming_columns_of(X), naming_rows_of(y):
                 X, y = validate_data(self, X, y, y_numeric=self._y_numeric, multi_output=several, **options)
                 check_numbers(X)
-            dense: Any = y
-            y = dense.toarray() if sp.issparse(y) else y
+            y = y.toarray() if is_sparse(y) else y
         if finite or columns is not None:
             check_finite(X, columns=columns)
         if reset:
