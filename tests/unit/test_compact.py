@@ -546,6 +546,20 @@ def test_vectors_that_are_not_near_are_learned_from_where_they_are():
     assert fit.objective_ <= 1.5 * SVC().fit(X, y).objective_
 
 
+def test_vectors_are_learned_from_the_start_where_that_takes_little():
+    """Three vectors for a large C end far from the exact SVM; those of the lower objective are kept."""
+    X, y = make_moons(400, noise=0.2, random_state=0)
+    task = Binary()
+    problem = Problem(as_rows(X), task.encode(np.where(y == 1, 1, -1), None), task, RBF(1.0), C=1e3, random_state=0)
+    found = []
+    for quick_work in (MoveSettings.quick_work, 0.0):
+        fit = Compact(max_basis=3).solve(replace(problem, settings=(MoveSettings(quick_work=quick_work),)))
+        found.append((len([record for record in fit.history if record["stage"] == "learned vectors"]), fit.objective))
+    assert found[0][0] > trials.FIRST_SWEEPS
+    assert found[1][0] <= trials.SWEEPS + 2
+    assert found[0][1] < found[1][1]
+
+
 def test_vectors_of_many_features_take_as_many_steps_as_others():
     """Values of many features take long, and so does the exact SVM; what a step does beside them takes as long."""
     rng, task = np.random.default_rng(0), Binary()
@@ -587,7 +601,7 @@ def test_moved_vectors_follow_learned_ones_that_there_is_no_room_for(is_quick, m
     X, y = moons(300)
     problem = Problem(as_rows(X), Binary().encode(2.0 * y - 1.0), Binary(), RBF(1.0), random_state=0)
     search = size_search.SizeSearch(problem, Compact(), None, ())
-    monkeypatch.setattr(search, "_is_swept_quickly", lambda k: is_quick)
+    monkeypatch.setattr(search, "_is_swept_quickly", lambda k, problem: is_quick)
     search.splits, search.leads = trials.parts(y, False, np.random.default_rng(0)), 2
     search._part(0)
     search.exact_evals = search._exact_work()

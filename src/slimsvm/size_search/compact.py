@@ -68,8 +68,8 @@ from slimsvm.parts.run import Fit, Status, objective_of_model, reported_objectiv
 from slimsvm.parts.solver import Callback, Solver, check_loss, nothing
 from slimsvm.rows import as_rows, is_sparse
 from slimsvm.size_search.reduced_models import LEARNED, SOLVED, ModelKind, exact_solver, measured_by, with_task
-from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch
-from slimsvm.size_search.trials import LARGE_SHARE, Trial, nearest
+from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch, in_few_digits
+from slimsvm.size_search.trials import FIRST_SWEEPS, LARGE_SHARE, Trial, nearest
 from slimsvm.solvers.learned_vectors import Refine
 from slimsvm.solvers.low_rank import LowRank, LowRankState
 from slimsvm.solvers.sampled_cuts import ExactCuts, ViolatedCuts
@@ -254,13 +254,22 @@ class _Search(SizeSearch):
             return self._unmoved(exact, problem, k, Status.INTERRUPTED)
 
     def _learned(self, exact: Fit, problem: Problem, k: int, moved: KernelExpansion | None) -> Fit:
-        """Learn vectors from all rows: from moved ones on, where there are any and they end near to the exact SVM."""
-        fit, stage = None, "learned vectors"
-        if moved is not None and moved.n_basis:
+        """Learn vectors from all rows: from moved ones on, where there are any.
+
+        Where these end far from the exact SVM, others are learned from the start, if that takes little.
+        """
+        stage = "learned vectors"
+        if moved is None or not moved.n_basis:
+            fit = self.solve(Refine(k), problem, stage, 1.0)
+        else:
             kind = ModelKind(self.problem.task, LEARNED)
             fit = self.heed(self.refined(kind, problem, stage, moved.n_basis, moved))
-        if fit is None or fit.objective > self.settings.most_objective * exact.objective:
-            fit = self.solve(Refine(k), problem, stage, 1.0)
+            is_far = fit.objective > self.settings.most_objective * exact.objective
+            if is_far and self._is_swept_quickly(k, problem, FIRST_SWEEPS):
+                solver = Refine(k, epochs=FIRST_SWEEPS)
+                other = self.solve(solver, in_few_digits(problem), stage, 1.0)
+                fit = min(fit, other, key=lambda found: found.objective)
+                fit.status = other.status
         fit.solved, fit.basis_rows, fit.lower_bound = problem, None, exact.lower_bound
         return self._end(fit, CompactState(self.size))
 

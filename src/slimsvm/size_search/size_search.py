@@ -83,8 +83,8 @@ class SizeSearchSettings:
     # Where the number of vectors is given: what moved ones may miss of ‖w‖² (learned_bases.md, "Two classes" and "Steps
     # by the length of coefficients").
     most_missed: float = 1 / 6
-    # … and how many times the exact SVM's objective theirs may be once they are learned further, before vectors are
-    # learned from the start (learned_bases.md, "Two classes: learned from moved vectors").
+    # … and how many times the exact SVM's objective theirs may be once they are learned further, before others are
+    # learned from the start (learned_bases.md, "Learned from the start").
     most_objective: float = 1.5
     # Gap of the coefficients in trials, as a share of the objective; of the last ones, where rows are few.
     trial_tol: float = 1e-2
@@ -103,7 +103,7 @@ class SizeSearchSettings:
     search_share: float = 0.7
 
 
-def _in_few_digits(problem: Problem) -> Problem:
+def in_few_digits(problem: Problem) -> Problem:
     """Return the problem without the many digits that few rows mean otherwise, which nothing here needs."""
     return replace(problem, precision="float64") if problem.is_small else problem
 
@@ -166,7 +166,7 @@ class SizeSearch(SearchWork):
         problem = self.problem
         rows = as_rows(problem.rows.take(index, problem.rows.exact_dtype))
         part = replace(problem, rows=rows, examples=problem.examples.take(index))
-        part = with_task(_in_few_digits(part), measured_by(problem.task))
+        part = with_task(in_few_digits(part), measured_by(problem.task))
         return replace(part, to_compare=bool(part.task.class_pairs()))  # a bound of pairs is not needed
 
     def _errors(self, task: Task, model: KernelExpansion, part: Part) -> Array:
@@ -285,7 +285,7 @@ class SizeSearch(SearchWork):
             return [ModelKind(task, LEARNED)]
         if self.leads >= self.settings.leads and one is not None:
             learned = ModelKind(one, LEARNED)
-            if self._is_swept_quickly(k) and self._has_room(learned, k):
+            if self._is_swept_quickly(k, part) and self._has_room(learned, k):
                 return [learned]
         found = list[ModelKind]()
         if task.class_pairs():
@@ -313,7 +313,7 @@ class SizeSearch(SearchWork):
             return False
         if not self.problem.kernel.has_gradient or is_text(part.exact.model.basis) or not self.tried[-1].n_basis:
             return False
-        return self._is_swept_quickly(k) and self._has_room(ModelKind(task, LEARNED), k)
+        return self._is_swept_quickly(k, part.problem) and self._has_room(ModelKind(task, LEARNED), k)
 
     def _model(self, kind: ModelKind, part: Part, k: int) -> KernelExpansion:
         """Return vectors and coefficients of a part."""
@@ -329,8 +329,7 @@ class SizeSearch(SearchWork):
         if part.size != k:
             if part.distance is None:
                 part.distance = self.mover.distance(part.exact)
-            begin = part.basis if part is self.parts[0] else self.parts[0].basis
-            part.basis, part.size = self.mover.moved(part.distance, begin, k, self.exact_evals), k
+            part.basis, part.size = self.mover.moved(part.distance, self.parts[0].basis, k, self.exact_evals), k
         if kind.way == SOLVED:
             part.model = self.solved(kind, part.problem, part.basis, stage, part.exact.model)
         else:
@@ -339,7 +338,7 @@ class SizeSearch(SearchWork):
 
     def refined(self, kind: ModelKind, problem: Problem, stage: str, k: int, start: KernelExpansion | None) -> Fit:
         """Learn vectors and coefficients from the rows, from moved ones or, with a metric of their own, from none."""
-        problem = _in_few_digits(with_task(problem, kind.task))
+        problem = in_few_digits(with_task(problem, kind.task))
         solver = Refine(k, rate=self.settings.rate, epochs=SWEEPS, initial=start)
         if start is None:
             solver = Refine(k, rate=self.settings.metric_rate, learn_metric=True)
@@ -365,7 +364,7 @@ class SizeSearch(SearchWork):
                 return found.model
             self.ascends = False
         tol = self.settings.small_tol if problem.is_small else self.settings.trial_tol
-        problem = _in_few_digits(with_task(replace(problem, C=self.factor * problem.C), kind.task))
+        problem = in_few_digits(with_task(replace(problem, C=self.factor * problem.C), kind.task))
         is_same = task == measured_by(self.problem.task)
         state = LowRankState(self.mover.near(exact, basis), None) if is_same else None
         solver = LowRank(basis.shape[0], basis, tol)

@@ -252,9 +252,10 @@ PAIRS_SHARE, WORK_GROWTH = 2, 1.2
 # How many times as long as an exact SVM of a part Newton's method (beside pairs of classes, too), pairs of classes
 # and sweeps over the rows may take in a trial.
 NEWTON_SHARE, BESIDE_SHARE, PAIR_SHARE, LEARN_SHARE = 1.5, 0.5, 2.0, 3.0
-# Sweeps over the rows in which moved vectors are learned further, and how many times as long as a kernel evaluation one
-# of theirs takes, with its derivative and the step.
-SWEEPS, SWEEP_COST = 20, 3
+# Sweeps over the rows in which moved vectors are learned further, those in which others are learned from the start
+# (learned_bases.md, "Learned from the start"), and how many times as long as a kernel evaluation one of
+# theirs takes, with its derivative and the step.
+SWEEPS, FIRST_SWEEPS, SWEEP_COST = 20, 300, 3
 
 
 @dataclass
@@ -345,9 +346,9 @@ class SearchWork:
         passes = NEWTON_PASSES if task.n_outputs == 1 else CLASS_PASSES
         return passes * n * task.n_outputs * float(k) ** 2 / evaluation
 
-    def _is_swept_quickly(self, k: int) -> bool:
-        """Whether the sweeps over the rows take at most LEARN_SHARE times as long as an exact SVM, or little."""
-        work = SWEEP_COST * SWEEPS * k * self.parts[0].problem.rows.n_rows
+    def _is_swept_quickly(self, k: int, problem: Problem, sweeps: int = SWEEPS) -> bool:
+        """Whether sweeps over the rows take at most LEARN_SHARE times as long as an exact SVM, or little."""
+        work = SWEEP_COST * sweeps * k * problem.rows.n_rows
         return work <= self._quick_work(LEARN_SHARE)
 
     def _may_ascend(self, task: Task) -> bool:
