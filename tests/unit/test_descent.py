@@ -61,6 +61,17 @@ def descent_of(problem, k=7, seed=1, batch_size=10_000, learn_metric=False, rate
     return Descent(problem, problem.bind(), start, rates, batch_size, learn_metric, norm_tiles)
 
 
+def test_vectors_of_many_numbers_are_turned_in_pieces():
+    rng, task = np.random.default_rng(0), Binary()
+    X = rng.normal(loc=3.0, size=(20, 500))
+    problem = Problem(as_rows(X), task.encode(np.repeat([-1, 1], 10), None), task, RBF(0.01))
+    learner, start = descent_of(problem, k=70), np.random.default_rng(1).normal(size=(70, 500))
+    unit, centre = learner.gradient.unit, learner.kernel_rows.centre
+    folded = ((start - centre) * unit).T.astype(learner.parameters.flat.dtype)
+    np.testing.assert_array_equal(learner.parameters.basis, folded)
+    np.testing.assert_array_equal(learner.expansion().basis, folded.T / unit + centre)
+
+
 def gradient_of(learner):
     """The gradient as one sweep in a single batch sees it, with all rates 0."""
     learner.sweep(np.arange(learner.examples.n_examples), np.ones(1), np.zeros(1))
