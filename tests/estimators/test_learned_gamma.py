@@ -47,6 +47,28 @@ def test_the_start_may_be_given(noisy_moons):
     np.testing.assert_array_equal(learned.decision_function(X), same.decision_function(X))
 
 
+def test_features_of_other_units_begin_as_if_standardised(noisy_moons):
+    X, y = noisy_moons[:2]
+    X = np.column_stack([X, np.full(len(X), 7.0)])
+    for units, is_alike in ((np.array([1, 1, 3, 1, 1, 1, 1, 1, 1]), True), (10.0 ** np.arange(-4, 5), False)):
+        variances = (X * units).var(axis=0)
+        variances[8] = variances[:8].mean()
+        start = 1 / (9 * (variances if not is_alike else (X * units).var()))
+        clf = SVC(gamma="learn", solver=Refine(5, rate=1e-9, epochs=1), random_state=0).fit(X * units, y)
+        np.testing.assert_allclose(clf.kernel_.gamma, start, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"max_basis": 10}, {"solver": "exact"}, {"solver": "exact", "kernel": "laplacian"}]
+)
+def test_scales_are_learned_of_features_in_any_unit(noisy_moons, settings):
+    X, y, X_test, y_test = noisy_moons
+    units = 10.0 ** np.array([-4, 3, 0, 4, -2, 2, -1, 1])
+    learned, in_units = (SVC(gamma="learn", random_state=0, **settings) for _ in range(2))
+    score = learned.fit(X, y).score(X_test, y_test)
+    assert in_units.fit(X * units, y).score(X_test * units, y_test) > score - 0.02
+
+
 def test_regression_learns_a_metric_too():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (1500, 4))

@@ -57,6 +57,7 @@ class Bulk:
     centre: np.ndarray  # float64 (d,): the centre; sparse rows have none, since they are taken about 0
     limit: float  # exponent about the centre up to which rows are in it
     apart: float  # variance of all its entries together over that about the centre; 1 for sparse rows
+    variances: np.ndarray  # float64 (d,): the variance of each feature in it; sparse rows have none
 
     @classmethod
     def of(cls, rows: Rows, folding: Folding | None = None) -> Bulk:
@@ -65,13 +66,15 @@ class Bulk:
         some: Any = rows.take(_drawn(rows.n_rows, MEDIAN_OF), np.float64)
         centre = np.zeros(0) if is_sparse(some) else np.median(some, axis=0)
         distance, limit, apart = exponents(folding, some, centre), np.inf, 1.0
+        variances = np.zeros(len(centre))
         if distance.any():
             limit = FARTHER * np.quantile(distance[distance > 0.0], MOST, method="lower")
             if not is_sparse(some):
                 near = some[distance <= limit]
                 with np.errstate(over="ignore", invalid="ignore"):
                     apart = np.var(near) / np.mean(np.square(near - centre))
-        return cls(folding, centre, max(limit, DOUBTED) if folding.shift_invariant else limit, apart)
+                    variances = np.var(near, axis=0)
+        return cls(folding, centre, max(limit, DOUBTED) if folding.shift_invariant else limit, apart, variances)
 
     def holds(self, X: Any) -> np.ndarray:
         """Return which of some rows are in the region."""

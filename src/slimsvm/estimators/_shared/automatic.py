@@ -244,6 +244,10 @@ def next_best(problem: Problem, n_evals: float) -> Solver:
 # Values of a block in which the variance for gamma="scale" is summed. How many times the features' own variance that of
 # all entries together may be, before a search for gamma begins with a larger one.
 BLOCK_VALUES, APART = 1 << 20, 4.0
+# How many times the median feature's variance the mean one may be before each has a gamma of its own where learning of
+# scales begins (docs/experiments/learned_bases.md, "Features of other units"), and the share of the largest variance up
+# to which a feature does not vary.
+UNLIKE, TINY = 100.0, 1e-30
 
 
 def scale_gamma(
@@ -288,6 +292,19 @@ def typical_gamma(X: Any, weights: np.ndarray | None) -> float:
     """
     bulk = Bulk.of(as_rows(X))
     return scale_gamma(X, weights, bulk) * max(1.0, bulk.apart / APART)
+
+
+def first_kernel(kernel: kernels.Kernel, X: Any) -> kernels.Kernel:
+    """The kernel that scales are learned from: with a gamma for each feature, as of standardised ones, where a few
+    vary so much more than the others that a kernel of one gamma sees nothing of these.
+    """
+    variances = Bulk.of(as_rows(X)).variances
+    varies = variances > TINY * variances.max(initial=0.0)
+    of_features: Any = type(kernel)
+    if not isinstance(kernel, KERNELS) or not varies.any():
+        return kernel
+    mean, median = variances[varies].mean(), np.median(variances[varies])
+    return of_features(1.0 / (X.shape[1] * np.where(varies, variances, mean))) if mean > UNLIKE * median else kernel
 
 
 def _put_together(moments: list[tuple[float, float, float]]) -> tuple[float, float, float]:
@@ -403,7 +420,9 @@ def with_learned_scales(
     features in the learned scales. An interrupted small model ends the fit, as there is no model with the kernel asked
     for.
     """
-    scales = learned_factors(problem)
+    scales, first = learned_factors(problem), np.asarray(problem.kernel.gamma)
+    if mean_gamma is None and first.ndim:  # of features in units of their standard deviations, too
+        scales /= np.sqrt(np.mean(scales**2 / (first * len(first))))
     # Absolute differences grow with a scale, squares with its square.
     gamma = scales if problem.kernel.form == "absolute" else scales**2
     with no_limit():

@@ -19,6 +19,7 @@ from slimsvm.deploy.decisions import ARRAYS, DECISIONS, ESTIMATORS, Decision, Ou
 from slimsvm.estimators._shared.around_fit import CallbackSupportMixin, Iterations
 from slimsvm.estimators._shared.automatic import (
     choose_solver,
+    first_kernel,
     learning_metric,
     learns_with_vectors,
     scale_gamma,
@@ -227,7 +228,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             gamma: Any = 1.0 / X.shape[1] if self.gamma == "auto" else scale(X, weights)
         else:
             gamma = self.gamma
-        return kernels.get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+        kernel = kernels.get_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+        return first_kernel(kernel, X) if self._learns_metric else kernel
 
     def _resolve_solver(self, problem: Problem) -> Solver:
         """The solver object that ``solver``, ``max_basis`` and ``gamma="learn"`` stand for."""
