@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, f1_score
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import slimsvm
 from slimsvm import CPSP, SVC, Exact, OrdinalSVC, Refine, ViolatedCuts
@@ -174,6 +174,30 @@ def test_the_order_of_classes_is_what_is_learned():
     by_number = OrdinalSVC(kernel="linear").fit(X, np.select([y == "cold", y == "mild", y == "warm"], [1, 3, 7], 9))
     assert by_number.objective_ == pytest.approx(right.objective_, rel=1e-9)
     assert by_number.classes_.tolist() == [1, 3, 7, 9]
+
+
+@pytest.mark.parametrize("kind", ["categories", "series", "enum"])
+def test_ordered_categories_have_their_order(kind):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    X, y = graded()
+    names = ["freezing", "cold", "mild", "warm", "hot"]
+    categories = pd.Categorical(y, categories=names, ordered=True)
+    series = {"series": pd.Series(categories), "enum": pl.Series(y.tolist(), dtype=pl.Enum(names))}
+    given = series.get(kind, categories)
+    clf = OrdinalSVC(kernel="linear").fit(X, given)
+    assert clf.classes_.tolist() == names[1:]
+    named = OrdinalSVC(classes=names[1:], kernel="linear").fit(X, y)
+    np.testing.assert_array_equal(clf.predict(X), named.predict(X))
+    assert cross_val_score(clf, X, given, cv=2).min() > 0.5
+
+
+def test_a_warning_says_in_which_order_texts_are():
+    X, y = graded()
+    for texts in (y, y.tolist()):
+        with pytest.warns(UserWarning, match=r"sorted as texts: 'cold' < 'hot' < 'mild' < 'warm'; give classes="):
+            OrdinalSVC(kernel="linear").fit(X, texts)
+    OrdinalSVC(kernel="linear").fit(X, graded(names=tuple("ABCD"))[1])
+    OrdinalSVC(kernel="linear").fit(X, np.where(y == "hot", "high", "low"))
 
 
 def test_a_class_without_rows_has_a_defined_place():

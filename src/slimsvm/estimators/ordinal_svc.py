@@ -15,6 +15,7 @@ from slimsvm.estimators._shared.conformal import PredictsSets
 from slimsvm.estimators._shared.input_checks import (
     check_classes,
     class_codes,
+    in_declared_order,
     named_classes,
 )
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
@@ -34,7 +35,8 @@ class OrdinalSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     Parameters
     ----------
     classes : array-like or None, default=None
-        The classes from the lowest to the highest; None sorts those found.
+        The classes from the lowest to the highest. None takes the order of y's type, if it has one (ordered categories
+        of pandas, an Enum of polars), and otherwise sorts those found: of texts a warning says in which order.
     C
         The error of "validate" is how many classes a prediction is off, on average.
     kernel, degree, gamma, coef0, tol, verbose, max_iter, random_state
@@ -96,11 +98,12 @@ class OrdinalSVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights ≥ 0 of the rows' losses; a row of weight 0 is ignored.
         """
+        given = y
         X, y = self._check_X(X, reset=True, y=y)
         check_classes(y)
         X, y, weights, index = self._training_rows(X, y, sample_weight)
         found = np.unique(y)
-        self.classes_ = found if self.classes is None else named_classes(self.classes)
+        self.classes_ = in_declared_order(found, given) if self.classes is None else named_classes(self.classes)
         if self.classes_.ndim != 1 or len(np.unique(self.classes_)) < len(self.classes_):
             raise ValueError(
                 f"classes must name every class once, from the lowest to the highest; found {self.classes!r}"

@@ -6,6 +6,7 @@ Every message names the parameter or the row, what was found and what is accepte
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -315,6 +316,27 @@ def named_classes(classes: Any) -> np.ndarray:
         raise ValueError(f"classes must name every class; found {found[1]} at position {found[0]}")
     check_one_kind(classes, "classes", "position")
     return np.asarray(classes)
+
+
+def in_declared_order(found: np.ndarray, y: Any) -> np.ndarray:
+    """Sorted classes in the order of y's type: ordered categories of pandas, an Enum of polars; else as they are.
+
+    A warning says that texts without such an order are sorted as texts, unless each is one character.
+    """
+    dtype: Any = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False) is True or type(dtype).__name__ == "Enum":
+        place = {name: place for place, name in enumerate(dtype.categories)}
+        return found[np.argsort([place[name] for name in found.tolist()])]
+    names = found.tolist()
+    if len(names) > 2 and all(isinstance(name, str) for name in names) and max(map(len, names)) > 1:
+        order = " < ".join(map(repr, names[:5])) + (" < …" if len(names) > 5 else "")
+        warnings.warn(
+            f"classes are texts without an order, and are sorted as texts: {order}; give classes=[...] from the lowest "
+            "to the highest, or y as ordered categories",
+            UserWarning,
+            stacklevel=4,
+        )
+    return found
 
 
 def check_cost_matrix(cost_matrix: Any, n_classes: int) -> np.ndarray:
