@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "slimsvm"
 # Lowest first. A unit may import the units of the rows above its own, and itself; units of one row are strangers.
 # A module belongs to the unit of the longest name here that its own begins with.
 ORDER = [
-    ["core", "docstrings", "lazy", "sparse_parts", "whole_file"],
+    ["core", "dictionaries", "docstrings", "lazy", "sparse_parts", "whole_file"],
     ["rows"],
     ["kernels", "modelfile", "datasets", "tables"],
     ["model", "deploy"],

@@ -327,6 +327,37 @@ def test_dictionaries_are_rows_of_named_columns(tmp_path, kernel):
     assert clf.certificate(tokens(WORDS), TAGS).gap < 1e-2
 
 
+@pytest.mark.parametrize("window", [0, 1])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_predictor_takes_the_dictionaries_of_training(tmp_path, kernel, window):
+    clf = SequenceSVM(kernel=kernel, C=10.0, window=window).fit(tokens(WORDS), TAGS)
+    clf.save(tmp_path / "tags.slim")
+    predictor = slimsvm.load_predictor(tmp_path / "tags.slim")
+    new = [*tokens([["the", "zebra", "ran"], ["a", "cat"]]), []]
+    for found, expected in zip(predictor.predict(new), clf.predict(new), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    for found, expected in zip(predictor.decision_function(new), clf.decision_function(new), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    stacked = list(itertools.chain.from_iterable(new))
+    np.testing.assert_array_equal(predictor.predict(stacked, lengths=[3, 2]), clf.predict(stacked, lengths=[3, 2]))
+    with pytest.raises(ValueError, match="must be a number, a text"):
+        predictor.predict([[{"word": None}]])
+
+
+@pytest.mark.parametrize("window", [0, 1])
+def test_a_predictor_takes_sparse_sequences(tmp_path, window):
+    X, y = [sp.csr_array(np.eye(4)[[0, 1, 2]]), sp.csr_array(np.eye(4)[[3, 1]])], [["a", "b", "a"], ["b", "b"]]
+    clf = SequenceSVM(kernel="linear", window=window).fit(X, y)
+    clf.save(tmp_path / "sparse.slim")
+    predictor = slimsvm.load_predictor(tmp_path / "sparse.slim")
+    for sequences in (X, [rows.tocoo() for rows in X], [rows.toarray() for rows in X]):
+        assert [labels.tolist() for labels in predictor.predict(sequences)] == [
+            each.tolist() for each in clf.predict(X)
+        ]
+    both = sp.vstack(X)
+    np.testing.assert_array_equal(predictor.predict(both, lengths=[3, 2]), clf.predict(both, lengths=[3, 2]))
+
+
 def test_lists_and_sets_of_names_are_rows_too():
     lists = tokens(WORDS, lambda sentence, i: [sentence[i], f"place {i}"])
     sets = tokens(WORDS, lambda sentence, i: {sentence[i], f"place {i}"})

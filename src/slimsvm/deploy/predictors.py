@@ -297,6 +297,7 @@ class SequencesPredictor(ScoringPredictor):
         Parameters
         ----------
         X : list of arrays (length, n_features), or one of shape (n_rows, n_features) with ``lengths``
+            Sequences may be lists of dictionaries of features, as in training.
         lengths : array-like of shape (n_sequences,) or None, default=None
 
         Returns
@@ -304,7 +305,7 @@ class SequencesPredictor(ScoringPredictor):
         list of ndarrays (length, n_labels), or one of shape (n_rows, n_labels)
             In the form of X.
         """
-        scores = [self._emissions(rows) for rows in sequences_of(X, lengths)]
+        scores = [self._emissions(rows) for rows in sequences_of(X, lengths, self._model.feature_names)]
         return scores if lengths is None else np.concatenate(scores)
 
     def predict(self, X: Any, lengths: Any = None) -> Any:
@@ -320,7 +321,8 @@ class SequencesPredictor(ScoringPredictor):
         list of ndarrays (length,), or one of shape (n_rows,)
             In the form of X.
         """
-        labels = [self.classes_[self._best_path(self._emissions(rows))] for rows in sequences_of(X, lengths)]
+        sequences = sequences_of(X, lengths, self._model.feature_names)
+        labels = [self.classes_[self._best_path(self._emissions(rows))] for rows in sequences]
         return labels if lengths is None else np.concatenate(labels)
 
     def _emissions(self, rows: Any) -> Array:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from slimsvm.dictionaries import dictionaries_of, parts_of_dictionaries
 from slimsvm.sparse_parts import WIDE_FEATURES, check_sparse
 
 Array = np.ndarray
@@ -26,6 +28,12 @@ class CsrRows(NamedTuple):
         np.add.at(out, (owner, self.indices[stored]), self.data[stored])
         return out
 
+    def between(self, lo: int, hi: int) -> CsrRows:
+        """The rows lo, …, hi − 1."""
+        ends = self.indptr[lo : hi + 1]
+        stored = slice(int(ends[0]), int(ends[-1]))
+        return CsrRows(self.data[stored], self.indices[stored], ends - ends[0], (hi - lo, self.shape[1]))
+
     def transposed_product(self, coef: Array) -> Array:
         """Σ_j x_j coef_j, shape (n_features, n_outputs)."""
         out = np.zeros((self.shape[1], coef.shape[1]))
@@ -35,6 +43,8 @@ class CsrRows(NamedTuple):
 
 def as_rows(X: Any, name: str = "X") -> Array | CsrRows:
     """Rows that a user gave: an array of two dimensions, or the arrays of a SciPy matrix of any format."""
+    if isinstance(X, CsrRows):
+        return X
     if hasattr(X, "tocsr"):
         check_sparse(X, name)
         X = X.tocsr()
@@ -75,20 +85,35 @@ def check_finite(block: Array, name: str = "X", first_row: int = 0) -> None:
         )
 
 
-def sequences_of(X: Any, lengths: Any) -> list[Array | CsrRows]:
-    """A list of sequences of rows, or one array cut into pieces of these lengths, each as `as_rows` has it."""
+def sequences_of(X: Any, lengths: Any, names: list[str] | None = None) -> list[Array | CsrRows]:
+    """A list of sequences of rows, or one array cut into pieces of these lengths, each as `as_rows` has it.
+
+    Rows may be dictionaries of features that have these names.
+    """
+    if (dictionaries := dictionaries_of(X, lengths)) is not None:
+        if names is None:
+            raise ValueError("X has dictionaries of features, but the training rows had no names; give arrays")
+        lengths = list(map(len, X)) if lengths is None else lengths
+        (data, indices, indptr), _ = parts_of_dictionaries(dictionaries, names)
+        return cut(CsrRows(data, indices, indptr, (len(dictionaries), len(names))), lengths)
     if lengths is None:
         if hasattr(X, "shape") and getattr(X, "dtype", None) != np.dtype(object):
             raise ValueError("X must be a list of sequences, or one array together with lengths; found one array alone")
         return [as_rows(rows, f"sequence {e}") if np.shape(rows) != (0,) else np.zeros((0, 0))
                 for e, rows in enumerate(X)]  # fmt: skip
-    rows, lengths = as_rows(X), np.asarray(lengths)
+    return cut(as_rows(X), lengths)
+
+
+def cut(rows: Array | CsrRows, lengths: Any) -> list[Array | CsrRows]:
+    """Rows in pieces of these lengths."""
+    lengths = np.asarray(lengths)
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 0).any() or lengths.sum() != rows.shape[0]:
         raise ValueError(
             f"lengths must be integers >= 0 that add up to the rows of X, {rows.shape[0]}; found {lengths}"
         )
     ends = np.cumsum(lengths)
-    return [dense_rows(rows, int(end - length), int(end)) for length, end in zip(lengths, ends, strict=True)]
+    piece = rows.between if isinstance(rows, CsrRows) else partial(dense_rows, rows)
+    return [piece(int(end - length), int(end)) for length, end in zip(lengths, ends, strict=True)]
 
 
 class Scaling(NamedTuple):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from slimsvm.dictionaries import dictionaries_of, parts_of_dictionaries
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.input_checks import (
@@ -25,7 +25,6 @@ from slimsvm.estimators._shared.input_checks import (
 )
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.parts.certificate import Certificate
-from slimsvm.rows import are_dictionaries, rows_of_dictionaries
 from slimsvm.tasks import Chain, Examples
 
 Array = np.ndarray
@@ -309,8 +308,8 @@ class SequenceSVM(KernelEstimator):
     def _rows(self, X: Any, lengths: Any, reset: bool) -> tuple[Any, Array]:
         """All rows in one array, with their windows, and the positions where sequences begin."""
         check_at_least("window", self.window, 0)
-        if are_dictionaries(X if lengths is not None else _first_filled(X)):
-            rows, lengths = (list(chain.from_iterable(X)), list(map(len, X))) if lengths is None else (X, lengths)
+        if (rows := dictionaries_of(X, lengths)) is not None:
+            lengths = list(map(len, X)) if lengths is None else lengths
             X = self._dictionary_rows(rows, reset)
         else:
             if lengths is None:
@@ -327,7 +326,9 @@ class SequenceSVM(KernelEstimator):
         names = None if reset else getattr(self, "feature_names_in_", None)
         if not reset and names is None:
             raise ValueError("X has dictionaries of features, but the training rows had no names; give arrays")
-        X, names = rows_of_dictionaries(rows, names)
+        parts, names = parts_of_dictionaries(rows, names)
+        X = sp.csr_array(parts, shape=(len(rows), len(names)))
+        X.sum_duplicates()
         if not X.shape[1]:
             raise ValueError("X must have a feature, found empty dictionaries only")
         if reset:
@@ -372,12 +373,6 @@ def _one_after_another(sequences: list[Any]) -> Array:
     labels = (np.ma.concatenate if is_masked else np.concatenate)(parts or [np.zeros(0)])
     check_labels(labels)
     return np.array(labels.tolist()) if any(are_listed) else np.asarray(labels)
-
-
-def _first_filled(X: Any) -> Any:
-    """The first sequence that has a row, if sequences are lists; else None."""
-    is_listed = isinstance(X, (list, tuple)) and all(isinstance(sequence, (list, tuple)) for sequence in X)
-    return next(filter(None, X), None) if is_listed else None
 
 
 def _with_window(X: Any, offsets: Array, window: int) -> Any:

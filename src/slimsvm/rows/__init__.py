@@ -23,7 +23,6 @@ from slimsvm.rows.arrays import (
 )
 from slimsvm.rows.blocks import Blocks
 from slimsvm.rows.columns import ColumnSums, keep_sums, sums_of
-from slimsvm.rows.dictionaries import are_dictionaries, rows_of_dictionaries
 from slimsvm.rows.labels import check_one_kind, first_missing
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "DenseRows",
     "Rows",
     "SparseRows",
-    "are_dictionaries",
     "as_csr",
     "as_rows",
     "check_mask",
@@ -50,7 +48,6 @@ __all__ = [
     "keep_sums",
     "parts_of",
     "plain_floats",
-    "rows_of_dictionaries",
     "say_not_finite",
     "sums_of",
     "taken",

@@ -1,15 +1,16 @@
-"""Rows that are dictionaries of named features, as sklearn-crfsuite takes them, or lists of names."""
+"""Rows that are dictionaries of named features, as sklearn-crfsuite takes them, or lists of names; without SciPy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 Array = np.ndarray
+Parts = tuple[Array, Array, Array]
 NAMES = (list, tuple, set, frozenset)
 
 
@@ -23,16 +24,25 @@ def are_dictionaries(rows: Any) -> bool:
     )
 
 
-def rows_of_dictionaries(rows: Sequence[Any], names: Sequence[str] | None = None) -> tuple[Any, Array]:
-    """Return sparse float64 rows with a column for each name, and the names.
+def dictionaries_of(X: Any, lengths: Any) -> list[Any] | None:
+    """Return all rows of sequences, one after another, if they are dictionaries or lists of names; else None."""
+    if lengths is not None:
+        return list(X) if are_dictionaries(X) else None
+    is_listed = isinstance(X, (list, tuple)) and all(isinstance(sequence, (list, tuple)) for sequence in X)
+    return list(chain.from_iterable(X)) if is_listed and are_dictionaries(next(filter(None, X), None)) else None
+
+
+def parts_of_dictionaries(rows: Sequence[Any], names: Sequence[str] | None = None) -> tuple[Parts, Array]:
+    """Return the arrays of sparse rows with a column for each name, and the names.
 
     A number counts as it is, True as 1. A text is a feature of its own: ``{"word": "the"}`` is ``{"word=the": 1}``. So
     is each text of a list or set: ``{"ends": ["e", "he"]}`` is ``{"ends:e": 1, "ends:he": 1}``. A dictionary within a
     dictionary has names ``outer:inner``.
 
     If ``names`` are given, features of other names are left out; else all that occur are columns, in alphabetical
-    order. A ValueError names row and feature: a row is no dictionary, a name no text, or a value neither number nor
-    text.
+    order. The arrays are those of CSR: data (float64), indices and indptr (int64); a feature that a row has twice is
+    there twice. A ValueError names row and feature: a row is no dictionary, a name no text, or a value neither number
+    nor text.
     """
     known = {} if names is None else {name: column for column, name in enumerate(names)}
     columns: list[int] = []
@@ -50,10 +60,7 @@ def rows_of_dictionaries(rows: Sequence[Any], names: Sequence[str] | None = None
     if names is None:
         order = np.argsort(found.astype(str)) if len(found) else place  # a set's own order differs between processes
         place[order], found = np.arange(len(found)), found[order]
-    parts = np.array(values, np.float64), place[np.array(columns, np.int64)], np.array(ends, np.int64)
-    matrix = sp.csr_array(parts, shape=(len(rows), len(found)))
-    matrix.sum_duplicates()
-    return matrix, found
+    return (np.array(values, np.float64), place[np.array(columns, np.int64)], np.array(ends, np.int64)), found
 
 
 def _features(row: Any, i: int, prefix: str = "") -> Iterator[tuple[str, float]]:
