@@ -214,6 +214,21 @@ def test_rare_classes_many_classes_and_few_rows():
         assert np.isfinite(TableRegressor(n_jobs=1).fit(frame.head(n), np.arange(n)).predict(frame)).all()
 
 
+@pytest.mark.parametrize(("n_classes", "n_each"), [(2, 4), (3, 3), (26, 4)])
+def test_few_rows_of_every_class_are_held_out(n_classes, n_each):
+    """Probabilities were calibrated on the scores of training rows, and nearly 0 or 1."""
+    losses = []
+    for seed in range(1 if n_classes > 3 else 3):
+        rng = np.random.default_rng(seed)
+        y = np.tile(np.arange(n_classes), 3 * n_each)
+        x = rng.normal(size=(n_classes, 3))[y] + rng.normal(size=(len(y), 3))
+        train = np.arange(len(y)) < n_classes * n_each
+        clf = TableClassifier(n_jobs=1).fit(x[train], y[train])
+        assert "models tried on held-out rows" in clf.report_
+        losses.append(log_loss(y[~train], clf.predict_proba(x[~train])))
+    assert np.mean(losses) < np.log(n_classes)
+
+
 def test_a_table_whose_columns_say_nothing_gives_the_shares_of_the_classes():
     found = TableClassifier(n_jobs=1).fit({"constant": [1] * 200}, np.arange(200) % 4 == 0)
     np.testing.assert_allclose(found.predict_proba({"constant": [1]})[:, 1], 0.25, atol=0.02)

@@ -43,8 +43,9 @@ Array = np.ndarray
 N_FOLDS, N_GAMMAS, N_PICKS = 5, 2, 10
 GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
 VALUES_OF_C, ADDITIVE_C = (1.0, 100.0), (0.1, 1.0, 10.0, 100.0)
-# Kinds of fewer rows have none held out. Where there are fewer rows than FEW_ROWS, equal rows are one.
-FEWEST_OF_KIND, FEW_ROWS = N_FOLDS, 100
+# Kinds of fewer rows have none held out; where most rows would not be, or there are fewer than FEW_ROWS, kinds of fewer
+# than FEWEST_OF_FEW. Of so few rows equal ones are one.
+FEWEST_OF_KIND, FEWEST_OF_FEW, FEW_ROWS = N_FOLDS, 2, 100
 # Rows that the search takes at most, and those that the models that stay are trained on.
 MOST_SEARCHED, MOST_TRAINED = 5000, 30_000
 # The violation of a row's margin at which a model's training ends.
@@ -201,7 +202,9 @@ def folds_of(kinds: Array, rng: np.random.RandomState) -> Array:
     order = shuffled_by_kind(kinds, rng)
     folds = np.empty(len(kinds), np.int64)
     folds[order] = np.arange(len(kinds)) % N_FOLDS
-    folds[np.bincount(kinds)[kinds] < FEWEST_OF_KIND] = -1
+    sizes = np.bincount(kinds)[kinds]
+    are_few = len(kinds) < FEW_ROWS or np.mean(sizes < FEWEST_OF_KIND) > 0.5
+    folds[sizes < (FEWEST_OF_FEW if are_few else FEWEST_OF_KIND)] = -1
     return folds
 
 
