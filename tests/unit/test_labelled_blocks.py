@@ -109,6 +109,25 @@ def test_other_things_that_are_wrong():
 
 
 @pytest.mark.filterwarnings("ignore:Refine stopped")
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("is_held", [False, True])
+def test_blocks_of_data_frames_have_the_names_of_their_columns(kind, is_held):
+    pd, names = pytest.importorskip("pandas"), ["size", "age", "mass"]
+    frames = [pd.DataFrame(X[lo : lo + 20], columns=names) for lo in range(0, 60, 20)]
+    if kind == "polars":
+        frames = list(map(pytest.importorskip("polars").from_pandas, frames))
+    if kind == "arrow":
+        frames = list(map(pytest.importorskip("pyarrow").Table.from_pandas, frames))
+    made = [(lambda i=i: (frames[i], Y[20 * i : 20 * i + 20])) for i in range(3)]
+    blocks, y = Blocks.with_labels(made) if not is_held else (Blocks(frames), Y[:60])
+    clf = SVC(max_basis=5, random_state=0).fit(blocks, y)
+    assert clf.feature_names_in_.tolist() == names
+    with pytest.raises(ValueError, match="must be in the same order"):
+        clf.predict(pd.DataFrame(X[:5], columns=names[::-1]))
+    numbered = SVC(max_basis=5, random_state=0).fit(Blocks([pd.DataFrame(X)]), Y)
+    assert not hasattr(numbered, "feature_names_in_")
+
+
 def test_names_of_columns_are_kept_and_checked(tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pyarrow.table({"size": X[:, 0], "age": X[:, 1], "mass": X[:, 2], "y": Y})

@@ -49,7 +49,8 @@ class Blocks(Rows):
     names : sequence of str or None, default=None
         Names of the blocks for messages, such as their files.
     columns : sequence of str or None, default=None
-        Names of the features, for messages and for ``feature_names_in_`` of the fitted estimator.
+        Names of the features, for messages and for ``feature_names_in_`` of the fitted estimator. Data frames and Arrow
+        tables have their own.
     n_stored : int or None, default=None
         Number of values stored in all blocks, if these are sparse. None: if ``n_rows`` is given, all are made once to
         count.
@@ -68,7 +69,7 @@ class Blocks(Rows):
     dtype : numpy.dtype
         Type of every block.
     feature_names : list of str or None
-        The given ``columns``.
+        The given ``columns``, or those of the data frames or Arrow tables that the blocks are.
     files : tuple of str
         Files that blocks are read from, as far as they are known: Parquet, LIBSVM text, memory maps. Fitted estimators
         refuse to write onto them.
@@ -114,14 +115,14 @@ class Blocks(Rows):
     ):
         blocks = list(blocks)
         _check_cache(cache_bytes)
-        self._columns_of_frames: list[str] | None = None if columns is None else list(columns)
+        self._columns_of_frames: list[Any] | None = None if columns is None else list(columns)
+        self.feature_names = None if columns is None else list(columns)
         self.files = tuple(dict.fromkeys(file for source in blocks for file in files_of(source)))
         self._sources = [source if callable(source) else self._held(source, i) for i, source in enumerate(blocks)]
         _check_entries("n_rows", n_rows, len(self._sources))
         _check_sizes(n_rows)
         _check_entries("names", names, len(self._sources))
         self._names = names
-        self.feature_names = None if columns is None else list(columns)
         self._store = BlockStore(self._made, len(self._sources), cache_bytes)
         self._is_checked = np.zeros(len(self._sources), bool)
         self.bounds = np.zeros(1, np.int64)
@@ -415,10 +416,13 @@ class Blocks(Rows):
 
     def _check_columns(self, block: Any, where: str) -> None:
         """Refuse a data frame that has not the columns of those before it, or not in their order."""
-        if not hasattr(block, "columns"):
+        found: Any = getattr(block, "column_names", getattr(block, "columns", None))  # Arrow's columns are the data
+        if found is None:
             return
-        found = [str(name) for name in block.columns]
-        self._columns_of_frames = expected = self._columns_of_frames or found
+        if self._columns_of_frames is None:
+            self._columns_of_frames = list(found)
+            self.feature_names = list(found) if all(isinstance(name, str) for name in found) else None
+        found, expected = list(map(str, found)), list(map(str, self._columns_of_frames))
         if found != expected:
             raise ValueError(f"{where} has the columns {found}, expected are {expected}, in this order")
 

@@ -483,9 +483,9 @@ class Fitted:
         -------
         Explanation
             With ``values``, ``base_values``, ``data``, ``feature_names``, ``standard_errors`` of sampled values, and
-            ``to_shap()``. With several classes there are values for each score: that of a class, or of a pair of
-            classes (0, 1), (0, 2), …, as with ``decision_function_shape="ovo"`` (votes are not sums). For ordered
-            classes the score before the thresholds is explained, for several labels the score of each label.
+            ``to_shap()``. With several classes there are values for each score, which ``output_names`` names: that of a
+            class, or of a pair of classes (0, 1), (0, 2), … where each pair has an SVM (votes are not sums). For
+            ordered classes the score before the thresholds is explained, for several labels the score of each label.
 
         Raises
         ------
