@@ -1,7 +1,9 @@
-"""The pages on deployment and explanations, and the guide, do as they say: their code runs, in one empty folder."""
+"""The pages on deployment and explanations, the guide and README do as they say: their code runs, each in a folder."""
 
+import ast
 import contextlib
 import io
+import math
 import os
 import re
 import shutil
@@ -18,7 +20,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [
     *sorted((DOCS / "deploy").glob("*.md")),
     DOCS / "explain.md",
-    *(DOCS / f"{name}.md" for name in ("guide", "getting_started", "coming_from")),
+    *(DOCS / f"{name}.md" for name in ("guide", "getting_started", "coming_from", "index")),
+    DOCS.parent / "README.md",
 ]
 COMPILER = shutil.which("cc")
 
@@ -36,6 +39,22 @@ def run_command(text, folder):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def run_python(text, names):
+    """What Python prints; the numbers in the comment behind a print are those that it prints, within a twentieth."""
+    printed = ""
+    for statement in ast.parse(text).body:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(ast.Module([statement], []), "page", "exec"), names)
+        printed += out.getvalue()
+        comment = text.splitlines()[statement.end_lineno - 1].partition("  # ")[2]
+        numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", out.getvalue())]
+        for number, percent in re.findall(r"(\d+(?:\.\d+)?)( %)?", comment if out.getvalue() else ""):
+            said = float(number) / (100 if percent else 1)
+            assert any(math.isclose(said, each, rel_tol=0.05) for each in numbers), (comment, out.getvalue())
+    return printed
 
 
 def require(page):
@@ -74,10 +93,7 @@ def test_page_runs_and_prints_what_it_says(path, tmp_path, monkeypatch):
         if name:
             (tmp_path / name).write_text(text, encoding="utf-8")
         elif language == "python":
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                exec(compile(text, str(path), "exec"), names)
-            printed, n_run = out.getvalue(), n_run + 1
+            printed, n_run = run_python(text, names), n_run + 1
         elif language == "sh" and needs_debian(text):
             printed = None
         elif language == "sh":

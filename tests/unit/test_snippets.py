@@ -128,14 +128,3 @@ def test_functions_take_the_calls_that_pages_show(page):
 )
 def test_calls_that_functions_would_not_take_are_found(text, fault):
     assert faults(text) == [fault]
-
-
-@pytest.mark.filterwarnings("ignore:the model of")
-def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    names, blocks = {}, re.findall(r"^```python\n(.*?)^```", PAGES[0].read_text(encoding="utf-8"), flags=re.S | re.M)
-    assert len(blocks) == 2
-    for block in blocks:
-        exec(compile(block.replace("20_000", "400").replace("10_000", "200"), "README.md", "exec"), names)
-    assert len(capsys.readouterr().out.splitlines()) > 6
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.slim", "table.slim"]
