@@ -28,8 +28,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 
+from benchmarks.shared.package_sets import MOST_ROWS
 from slimsvm import TableClassifier, TableRegressor
 
+Make = Callable[[bool, pd.DataFrame], Any]
+
+# What networks are tried on: rows of a table, seconds of a fit.
+OF_PYTABKIT: dict[str, Any] = {"most_rows": 10_000, "limit": 600.0}
 MOST_LEVELS = 255  # of a column, for histogram boosting; more are codes
 
 
@@ -138,6 +143,24 @@ def explainable_boosting(classes: bool, X: pd.DataFrame) -> Any:
     return make_pipeline(Columns(as_texts=True), make(n_jobs=1, random_state=0))
 
 
+def of_pytabkit(interface: str) -> Make:
+    """RealMLP or xRFM with pytabkit's tuned defaults. Gaps of numbers have the median, and a column that
+    says so: xRFM takes none.
+    """
+
+    def make(classes: bool, X: pd.DataFrame) -> Any:
+        import pytabkit
+
+        filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        numbers = [name for name in X if name not in texts_of(X)]
+        columns = ColumnTransformer([("n", filled, numbers)], remainder="passthrough", verbose_feature_names_out=False)
+        model = getattr(pytabkit, f"{interface}_{'Classifier' if classes else 'Regressor'}")
+        one_core: dict[str, Any] = {"device": "cpu", "n_threads": 1, "random_state": 0}
+        return make_pipeline(Columns(as_texts=True), columns.set_output(transform="pandas"), model(**one_core))
+
+    return make
+
+
 def linear(classes: bool, X: pd.DataFrame) -> Any:
     """Logistic or ridge regression on flags and ranks."""
     return make_pipeline(flags_and(ranks(X), X), LogisticRegression(max_iter=1000) if classes else Ridge())
@@ -166,10 +189,14 @@ def our_small(classes: bool, X: pd.DataFrame) -> Any:
 
 
 class Method(NamedTuple):
-    """The package it comes from, and what makes it for rows to train on."""
+    """The package it comes from, what makes it for rows to train on, the most rows of a table that it is tried on, and
+    the seconds that a fit may take.
+    """
 
     package: str
-    make: Callable[[bool, pd.DataFrame], Any]
+    make: Make
+    most_rows: int = MOST_ROWS
+    limit: float = float("inf")
 
 
 METHODS = {
@@ -181,6 +208,8 @@ METHODS = {
     "histogram boosting": Method("scikit-learn", histogram_boosting),
     "random forest": Method("scikit-learn", forest),
     "explainable boosting": Method("interpret-core", explainable_boosting),
+    "RealMLP": Method("pytabkit", of_pytabkit("RealMLP_TD"), **OF_PYTABKIT),
+    "xRFM": Method("pytabkit", of_pytabkit("XRFM_D"), **OF_PYTABKIT),
     "linear": Method("scikit-learn", linear),
     "SVC by a grid": Method("scikit-learn", grid),
 }

@@ -161,7 +161,7 @@ def own_cells() -> list[Cell]:
         Cell("defaults", ("defaults",), tuple(["defaults", "--sets", "moons", "diabetes", "--max-rows", "2000"])),
         Cell("probabilities", ("probabilities", "--side", "report"), limit=HOUR),
         Cell("guarantees", ("guarantees", "--side", "report", "--max-rows", "400"), limit=4 * HOUR),
-        board_cell(),
+        *board_cells(),
         Cell("exact", tuple(f"exact --sets {sets} {beside}".split()), tuple(["exact", "--quick", "--threads", "1"])),
         Cell("scaling", ("scaling",), tuple(f"scaling --sets cod-rna --sizes 1000 2000 4000 {few_methods}".split())),
         Cell("onnx", ("onnx",), limit=HOUR),
@@ -172,13 +172,19 @@ def own_cells() -> list[Cell]:
     ]
 
 
-def board_cell() -> Cell:
-    """Tables as they are, without explainable boosting, which takes half a minute a table, and without a grid."""
-    methods = (
-        "slimsvm", "slimsvm, small", "CatBoost", "LightGBM", "XGBoost", "histogram boosting", "random forest", "linear",
-    )  # fmt: skip
+def board_cells() -> list[Cell]:
+    """Tables as they are, without explainable boosting, which takes half a minute a table, and without a grid; and the
+    methods that bring PyTorch: a network, and kernels with learned axes.
+    """
+    methods = {
+        "board": (
+            "slimsvm", "slimsvm, small", "CatBoost", "LightGBM", "XGBoost", "histogram boosting", "random forest",
+            "linear",
+        ),
+        "networks": ("slimsvm", "CatBoost", "random forest", "RealMLP", "xRFM"),
+    }  # fmt: skip
     few = ("--side", "report", "--splits", "1", "--max-rows", "1000", "--methods")
-    return Cell("board", ("board", *few, *methods), limit=HOUR)
+    return [Cell(name, ("board", *few, *those), limit=24 * HOUR) for name, those in methods.items()]
 
 
 CELLS = {

@@ -121,6 +121,17 @@ def test_a_method_fails_where_it_takes_too_long(own_sets, tmp_path, monkeypatch)
     first, second = board(tmp_path, "--splits", "1", "--kinds", "numbers", "--limit", "20")["records"]
     assert (first["failed"], first["limit"]) == ("took over 20 s", 20.0)
     assert "failed" not in second
+    # A method's own limit counts where it is the shorter one.
+    monkeypatch.setitem(methods.METHODS, "linear", methods.Method("scikit-learn", slow, limit=10.0))
+    first, _ = board(tmp_path / "own", "--splits", "1", "--kinds", "numbers", "--limit", "20")["records"]
+    assert (first["failed"], first["limit"]) == ("took over 10 s", 10.0)
+
+
+def test_a_method_is_not_tried_on_tables_of_more_rows_than_it_takes(own_sets, tmp_path, monkeypatch):
+    monkeypatch.setitem(methods.METHODS, "linear", methods.Method("scikit-learn", methods.linear, most_rows=239))
+    argv = ["--methods", "linear", "histogram boosting", "random forest", "--splits", "1", "--kinds", "numbers"]
+    found = board(tmp_path, *argv)["records"]
+    assert [record["method"] for record in found] == ["histogram boosting", "random forest"]
 
 
 def test_a_set_on_which_a_fit_takes_ten_minutes_has_one_split():
