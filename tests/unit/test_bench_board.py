@@ -160,6 +160,7 @@ def test_a_cell_that_was_cut_short_keeps_its_records(tmp_path, monkeypatch):
     assert (folder / "board.json").exists()
 
 
+@pytest.mark.filterwarnings("ignore")  # of other packages, as the board does
 @pytest.mark.parametrize("name", methods.METHODS)
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_every_method_takes_gaps_dates_and_new_levels(name, kind):
