@@ -295,8 +295,8 @@ def typical_gamma(X: Any, weights: np.ndarray | None) -> float:
 
 
 def first_kernel(kernel: kernels.Kernel, X: Any) -> kernels.Kernel:
-    """Return the kernel that scales are learned from: with a gamma for each feature, as of standardised ones, where a few
-    vary so much more than the others that a kernel of one gamma sees nothing of these.
+    """Return the kernel that scales are learned from: with a gamma for each feature, as of standardised ones, where a
+    few vary so much more than the others that a kernel of one gamma sees nothing of these.
     """
     variances = Bulk.of(as_rows(X)).variances
     varies = variances > TINY * variances.max(initial=0.0)
