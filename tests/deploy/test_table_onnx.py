@@ -117,6 +117,18 @@ def test_extreme_and_unknown_values(model, predictor, tmp_path):
     check(outputs_of(tmp_path / "m.onnx", given), predictor, some, 1e-9)
 
 
+def test_a_graph_has_the_same_bytes_in_every_process(tmp_path):
+    """Sets of texts have another order in each."""
+    TableRegressor(preset="small", max_basis=5, n_jobs=1).fit(X[:60], Y[:60]).export(tmp_path / "x.onnx", to="onnx")
+    found = onnx.load(tmp_path / "x.onnx")
+    keys = [[key.decode() for key in part.strings] for node in found.graph.node for part in node.attribute
+            if part.name == "keys_strings"]  # fmt: skip
+    missing = [[key for key in own if table_of({"x": [key]}).columns[0].values[0] is None] for own in keys]
+    assert len(missing) > 1
+    assert all(own == sorted(own) for own in missing)
+    assert [each.domain for each in found.opset_import] == ["", "ai.onnx.ml"]
+
+
 def test_the_command_line_writes_a_graph(tmp_path, capsys):
     slimsvm.TableClassifier(preset="small", max_basis=5, n_jobs=1).fit(X, TARGETS["two"]).save(tmp_path / "m.slim")
     assert main(["export", str(tmp_path / "m.slim"), "--to", "onnx"]) == 0

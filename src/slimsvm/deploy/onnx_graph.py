@@ -210,7 +210,7 @@ class Graph:
             self.nodes, "slimsvm", infos(inputs), infos(outputs), self.constants, doc_string=said
         )
         versions = {node.domain: OPSETS[node.domain] for node in self.nodes} | {"": OPSET}
-        opsets = [onnx.helper.make_opsetid(*pair) for pair in versions.items()]
+        opsets = [onnx.helper.make_opsetid(*pair) for pair in sorted(versions.items())]
         return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="slimsvm")
 
 

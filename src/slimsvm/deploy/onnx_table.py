@@ -89,7 +89,7 @@ def _codes(graph: Graph, name: str, levels: tuple[str | None, ...]) -> str:
     """Places of texts among the levels; their number for others."""
     places = {level: place for level, place in places_of(levels).items() if level is not None}
     missing = {case(text) for text in MISSING_TEXTS for case in CASES} | {"NaN", "NaT"}
-    places = dict.fromkeys(missing, levels.index(None) if None in levels else len(levels)) | places
+    places = dict.fromkeys(sorted(missing), levels.index(None) if None in levels else len(levels)) | places
     keys = {"keys_strings": list(places), "values_int64s": list(places.values()), "default_int64": len(levels)}
     return graph.op("LabelEncoder", name, domain="ai.onnx.ml", **keys)
 
