@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
@@ -20,6 +21,7 @@ from slimsvm import (
     ExactCuts,
     OneClassSVM,
     OrdinalSVC,
+    RankSVM,
     UniformCuts,
     ViolatedCuts,
 )
@@ -101,6 +103,32 @@ def test_categories_that_are_numbers_are_numbers():
     np.testing.assert_array_equal(
         SVC().fit(X, y).decision_function(X), SVC().fit(X, y).decision_function(X.astype(float))
     )
+
+
+@pytest.mark.parametrize("estimator", [SVC(), SVR(), OneClassSVM(), RankSVM()], ids=repr)
+@pytest.mark.parametrize("make", [list, pd.Series, lambda rows: np.array(rows, object)])
+@pytest.mark.parametrize(
+    ("row", "maker"),
+    [("a text", "texts: sklearn.feature_extraction.text.Tfidf"), ({1: 0.5}, "DictVectorizer makes rows")],
+)
+def test_rows_that_are_no_numbers_are_told_what_makes_some(estimator, make, row, maker):
+    more = {"groups": np.zeros(4)} if isinstance(estimator, RankSVM) else {}
+    refused(lambda: estimator.fit(make([row] * 4), [0, 1, 0, 1], **more), "X must hold rows of numbers", maker)
+    fitted = clone(estimator).fit(np.eye(4), [0, 1, 0, 1], **more)
+    refused(lambda: fitted.predict(make([row] * 4)), "X must hold rows of numbers", maker)
+
+
+@pytest.mark.parametrize("make", [SVC, OrdinalSVC, CrossTrainedSVC, lambda: SVC(solver="bsgd", max_basis=5)])
+def test_numbers_that_are_not_whole_are_no_classes(make):
+    refused(lambda: make().fit(np.eye(4), [1, 1, 2, 2.5]), "Unknown label type", "2.5 in row 3", "y.astype(str)")
+
+
+def test_targets_that_are_times_or_grades_that_are_texts():
+    days = np.arange(4).astype("timedelta64[D]")
+    for times in (days, pd.Series(days), days + np.datetime64("2020-01-01")):
+        refused(lambda times=times: SVR().fit(np.eye(4), times), "y must hold numbers, found times", "such as days")
+    for texts in (["low", "high"] * 2, pd.Categorical(["low", "high"] * 2, categories=["low", "high"], ordered=True)):
+        refused(lambda texts=texts: RankSVM().fit(np.eye(4), texts, qid=[0] * 4), "found 'low' at row 0; OrdinalSVC")
 
 
 @pytest.mark.parametrize("estimator", [SVC(), OrdinalSVC(), CrossTrainedSVC()], ids=repr)

@@ -157,14 +157,14 @@ def test_what_is_refused():
         model.predict([])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         SVC(kernel=shared).fit(WORDS, TWO[:-1])
-    with pytest.raises(ValueError, match="Expected 2D array"):
+    with pytest.raises(ValueError, match="found texts: sklearn"):
         SVC().fit(WORDS, TWO)
-    with pytest.raises(ValueError, match="Expected 2D array"):
+    with pytest.raises(ValueError, match="found texts: sklearn"):
         SVC(kernel="precomputed").fit(WORDS, TWO)
     for other in (OrdinalSVC(kernel=shared), CrossTrainedSVC(kernel=shared)):
-        with pytest.raises(ValueError, match="Expected 2D array"):
+        with pytest.raises(ValueError, match="found texts: sklearn"):
             other.fit(WORDS, TWO)
-    with pytest.raises(ValueError, match="Expected 2D array"):
+    with pytest.raises(ValueError, match="found texts: sklearn"):
         RankSVM(kernel=shared).fit(WORDS, TARGET, groups=TWO)
     with pytest.raises(ValueError, match=r"must return an array of shape \(50, 50\), got \(2, 2\)"):
         SVC(kernel=lambda A, B: np.ones((2, 2))).fit(WORDS, TWO)

@@ -269,7 +269,7 @@ GOOD = documents(20)
         ({"groups": np.arange(20)}, "no query has two rows of different labels, .* found 20 queries of 20 rows"),
         ({"y": np.ones(20)}, "no query has two rows of different labels"),
         ({"y": np.append(np.ones(19), np.nan)}, "Input y contains NaN"),
-        ({"y": ["a"] * 20}, "every query must be a 1-D list of numbers, .* type <U1"),
+        ({"y": ["a"] * 20}, "y must hold numbers, found .* at row 0; OrdinalSVC takes labels"),
         ({"sample_weight": np.arange(20)}, "sample_weight must be the same for all rows of a query"),
         ({"sample_weight": np.zeros(20)}, "sample_weight is zero for every row"),
     ],

@@ -11,7 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
-from slimsvm.estimators._shared.input_checks import check_finite, check_limit, check_option, check_sample_weight
+from slimsvm.estimators._shared.input_checks import (
+    check_finite,
+    check_limit,
+    check_option,
+    check_sample_weight,
+    numbers_of,
+)
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
 from slimsvm.parts.certificate import Certificate
 from slimsvm.rows import check_one_kind, first_missing
@@ -122,6 +128,8 @@ class RankSVM(KernelEstimator):
         """
         check_option("loss", self.loss, tuple(LOSSES))
         groups = _queries_given("fit", groups, qid)
+        if np.ndim(y) == 1 and np.asarray(y).dtype.kind in "OU":
+            y = numbers_of(y, "OrdinalSVC")
         X, y = self._check_X(X, reset=True, y=y)
         self._solve(*self._problem(X, y, groups, sample_weight))
         return self

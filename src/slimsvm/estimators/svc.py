@@ -364,7 +364,8 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         optimised again at the end.
         The first chunk determines ``gamma="scale"``. More than two classes are trained each against the rest. After
         ``fit`` with `BSCA` or `BSGD`, chunks continue from its model, of whose rows only the number is known. A stream
-        continues after ``save`` and `slimsvm.load` as if it had not stopped.
+        continues after ``save`` and `slimsvm.load` as if it had not stopped. Chunks should hold rows of all classes: a
+        stream that is sorted by class ends with a model that predicts the last one.
 
         ``objective_`` is ½‖w‖² plus C Σ ω ℓ over the rows of this chunk (for `LASVM` also the rows in S), because
         earlier rows are not kept. Use it to compare passes over a chunk. It does not say how far the model is from

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -192,6 +192,17 @@ def naming_columns_of(X: Any) -> Iterator[None]:
         ) from None
 
 
+def check_rows_of_numbers(X: Any) -> None:
+    """Refuse rows that are texts or dictionaries, and say what makes numbers of them; let anything else pass."""
+    is_line = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+    first = next(iter(X), None) if is_line else None
+    makers = {str: ("texts", "text.TfidfVectorizer"), Mapping: ("dictionaries", "DictVectorizer")}
+    for kind, (found, maker) in makers.items():
+        if isinstance(first, kind):
+            made = f"sklearn.feature_extraction.{maker} makes rows of them"
+            raise ValueError(f"X must hold rows of numbers, found {found}: {made}")
+
+
 def checked_features(transformer: Any, X: Any, *y: Any, reset: bool, **accepted: Any) -> Any:
     """Check a transformer's rows; return them, together with y if it is given, as a dense array of float32 or float64,
     unless others are ``accepted``. ``reset``: later rows must have the columns of these.
@@ -282,6 +293,12 @@ def check_classes(y: Any) -> None:
             f"Unknown label type: y is an array of objects, found {y[0]!r} of type {type(y[0]).__name__}; accepted are "
             "strings, or an array of numbers or truth values: y.astype(str), y.astype(int), or y.astype(bool)"
         )
+    if y.dtype.kind == "f" and y.ndim == 1 and np.isfinite(y).all() and (is_part := y != np.floor(y)).any():
+        row = int(np.argmax(is_part))
+        raise ValueError(
+            f"Unknown label type: continuous: y has {y[row]!s} in row {row}; classes are whole numbers, texts or truth "
+            "values. y.astype(str) makes classes of numbers; numbers are predicted by a regression"
+        )
     check_classification_targets(y)
 
 
@@ -293,7 +310,7 @@ def found_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     is_plain = y.dtype.kind in "biuU"
     if not is_plain:
-        (check_classes if y.dtype.kind == "O" else check_classification_targets)(y)
+        check_classes(y)
     classes = np.unique(y)
     if is_plain and 2 * len(classes) > len(y):
         check_classification_targets(y)
@@ -537,6 +554,9 @@ def n_rows(X: Any, name: str) -> int:
 
 def numbers_of(y: Any, classifier: str) -> Array:
     """Targets as float64; an error names the first that is no number, and the estimator that takes labels."""
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "kind", None) in ("m", "M"):
+        raise ValueError(f"y must hold numbers, found times ({dtype}): make numbers of them, such as days")
     try:
         return np.asarray(y, np.float64)
     except (TypeError, ValueError):

@@ -50,6 +50,7 @@ from slimsvm.estimators._shared.input_checks import (
     check_numbers,
     check_option,
     check_positive,
+    check_rows_of_numbers,
     check_sample_weight,
     checked_target,
     is_chosen,
@@ -172,6 +173,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
             self.n_features_in_, self.shape_fit_ = X.shape[1], X.shape
             check_finite(X)
             return X, y
+        check_rows_of_numbers(X)
         check_sparse(X)
         check_sparse(y, "y")
         check_mask(X)
