@@ -51,19 +51,19 @@ def test_of_few_rows_all_kernel_rows_are_made_at_once():
 def test_rows_that_violate_most_get_kernel_rows():
     growing, _ = growing_rows(rows_of(), least=6)
     up, down = np.linspace(-1.0, 1.0, 60), np.linspace(-0.9, 1.1, 60)
-    assert growing.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
+    assert growing.make_worst(Slopes(up, down, 1.0, -0.9, 1.9)) == 6
     np.testing.assert_array_equal(np.flatnonzero(growing.slots >= 0), [0, 1, 2, 57, 58, 59])
-    assert growing.make_worst(Slopes(up, down, 1.0, -0.9)) == 6
+    assert growing.make_worst(Slopes(up, down, 1.0, -0.9, 1.9)) == 6
     assert growing.n_computed == 12
     up[:], down[:] = -0.1, 0.1
     up[30], down[40] = 1.0, -1.0
-    assert growing.make_worst(Slopes(up, down, 1.0, -1.0)) == 2
+    assert growing.make_worst(Slopes(up, down, 1.0, -1.0, 2.0)) == 2
     assert growing.n_computed == 14  # none for rows that are far from violating as much
-    assert growing.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
+    assert growing.make_worst(Slopes(up, down, 1.0, -1.0, 2.0)) == 0
     assert not growing.is_whole
     growing.make(np.arange(60))
     assert growing.is_whole
-    assert growing.make_worst(Slopes(up, down, 1.0, -1.0)) == 0
+    assert growing.make_worst(Slopes(up, down, 1.0, -1.0, 2.0)) == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

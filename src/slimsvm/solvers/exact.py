@@ -209,7 +209,7 @@ class ExactRun(Run):
 
     def violation(self) -> Array:
         """Return by how much every row violates its optimality condition; negative where it is met."""
-        up, down, highest, lowest = self.dual.slopes(self.v, self.g)
+        up, down, highest, lowest, _ = self.dual.slopes(self.v, self.g)
         middle = 0.5 * (highest + lowest) if self.dual.balanced else 0.0
         return np.maximum(up - middle, middle - down)
 
@@ -239,8 +239,8 @@ class ExactRun(Run):
         """Solve for a working set of active rows, and move them; the violation that is left in the set."""
         found = self.active.solve(places, tol, max_steps)
         self.g_of_all = False
-        self.v[self.active.rows[places]] = found.v
         self.active.move(found)
+        self.v[self.active.latest] = found.v
         self.stalled = self.stalled + 1 if found.gain <= self.settings.rounding * abs(self.value) else 0
         self.value += max(found.gain, 0.0)
         return found.violation
@@ -268,7 +268,7 @@ class ExactRun(Run):
         g = self.g.copy()
         g[self.active.rows] = self.active.g
         self.drift = 0.0
-        inactive = np.flatnonzero(self.active.others) if len(self.active) < len(g) else np.zeros(0, np.int64)
+        inactive = np.flatnonzero(self.active.others) if len(self.active.v) < len(g) else np.zeros(0, np.int64)
         if len(inactive) and len(changed := np.flatnonzero(self.v != self.v_of_g)):
             change = self.v[changed] - self.v_of_g[changed]
             moved = self.kernel_rows.scores(self.kernel_rows.points(changed), change[:, None], rows=inactive)[:, 0]
@@ -301,7 +301,7 @@ class ExactRun(Run):
         own = self.settings
         if self.interior.is_due(self.active.n_steps, self.active.newton.work_of_all, self.values):
             self.use_interior_point()
-        (places, gap), n_active = self.active.choose(self.goal), len(self.active)
+        (places, gap), n_active = self.active.choose(self.goal), len(self.active.v)
         objective, error = None, None
         if len(places) and self.stalled < own.stalled_sets:
             is_all = len(places) == n_active
@@ -321,7 +321,7 @@ class ExactRun(Run):
                 objective, intercept = self.close()
             elif not self.converged:
                 self.change_active_rows()
-                share = own.level_share if len(self.active) > self.active.size else own.one_set_share
+                share = own.level_share if len(self.active.v) > self.active.size else own.one_set_share
                 self.goal = max(self.tol.now, min(self.goal, share * violation))
             error = self.training_error(intercept)
         self.spent = self.progress.ended(self.active.n_steps, lambda: self.dual.value(self.v, self.gradient()))
@@ -330,14 +330,14 @@ class ExactRun(Run):
             "lower_bound": self.value,
             "gap": None if objective is None else objective - self.value,
             "violation": gap,
-            "n_active": len(self.active),
+            "n_active": len(self.active.v),
             "n_basis": int(np.count_nonzero(self.v)),
             "training_error": error,
         }
 
     def close(self) -> tuple[float, float]:
         """Take steps on all active rows towards a finer tolerance, and more while the gap is wide; then `evaluate`."""
-        everything, n = np.arange(len(self.active)), len(self.v)
+        everything, n = np.arange(len(self.active.v)), len(self.v)
         most, tol = self.tol.closing_steps(self.active.n_steps, n), FINER * self.tol.now
         self.active.newton.hurry()
         while True:
@@ -453,7 +453,7 @@ class ExactRun(Run):
             self.kept.put(LAST, (state.v, self.dual.target - self.g))
         self.kept.put("kernel rows", self.kernel_rows)
         fit = Fit(model, status, objective, bound, history, counters, state, rows, kept=self.kept)
-        fit.norm_squared = self.dual_point().seen
+        fit.norm_squared = self.dual.norm_squared(self.v, self.g)
         return fit
 
 

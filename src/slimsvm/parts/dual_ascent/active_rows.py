@@ -100,7 +100,7 @@ class ActiveRows:
 
         The part has room for all free rows: in smaller sets each solution undoes some of the last one.
         """
-        n, own = len(self), self.settings
+        n, own = len(self.v), self.settings
         if not self.by_rule:
             return self.largest
         is_easy = self.kernel_rows.n_rows == n <= self.cache.whole_size and self.n_steps < own.whole_steps * n
@@ -112,12 +112,12 @@ class ActiveRows:
 
     def choose(self, goal: float) -> tuple[Array, float]:
         """Return the places of the next working set, none if the violation is at most ``goal``, and the violation."""
-        up, down, highest, lowest = self.slopes()
-        if highest - lowest <= goal:
-            return np.zeros(0, np.int64), highest - lowest
+        up, down, highest, lowest, violation = self.box.slopes(self.v, self.g)
+        if violation <= goal:
+            return np.zeros(0, np.int64), violation
         n = len(up)
         if n <= self.size:
-            return np.arange(n), highest - lowest
+            return np.arange(n), violation
         quarter = max(1, self.size // 4)
         tops = np.argpartition(-up, quarter)[:quarter]
         bottoms = np.argpartition(down, quarter)[:quarter]
@@ -131,12 +131,12 @@ class ActiveRows:
             places = places[~chosen[places]]
             free = (self.v[places] > self.box.lo[places]) & (self.v[places] < self.box.hi[places])
             chosen[np.concatenate([places[free], places[~free]])[:room]] = True
-        return np.flatnonzero(chosen), highest - lowest
+        return np.flatnonzero(chosen), violation
 
     def solve(self, places: Array, tol: float, max_steps: int) -> Improvement:
         """Solve for a working set, without changing v and g."""
         v, g = self.v[places].copy(), self.g[places]
-        if len(places) < len(self):
+        if len(places) < len(self.v):
             self.newton.work = min(self.newton.work, 0)
         n_steps, gain, violation, _ = solve_set(
             self.cache.block(places),
@@ -161,7 +161,7 @@ class ActiveRows:
             self.share = min(1.0, 2 * self.share)
         change = found.v - self.v[places]
         self.v[places] = found.v
-        if len(places) == len(self):
+        if len(places) == len(self.v):
             self.g = found.g
             return
         moved = np.flatnonzero(change)

@@ -74,11 +74,7 @@ class Slopes(NamedTuple):
     # too, ε is such that both sides have the same middle of the two, and the side that violates more has them.
     highest: float
     lowest: float
-
-    @property
-    def violation(self) -> float:
-        """Return the largest violation."""
-        return self.highest - self.lowest
+    violation: float  # the largest one: highest - lowest
 
 
 def level(v: Array, g: Array, lo: Array, hi: Array, by_free: bool = False) -> float:
@@ -120,7 +116,7 @@ class Box(NamedTuple):
         highest, lowest = float(up.max(initial=-np.inf)), float(down.min(initial=np.inf))
         if not balanced:
             highest, lowest = max(highest, 0.0), min(lowest, 0.0)
-        return Slopes(up, down, highest, lowest)
+        return Slopes(up, down, highest, lowest, highest - lowest)
 
     def free(self, v: Array) -> Array:
         """Return a mask of the variables at no bound and not 0."""
@@ -342,10 +338,13 @@ class Dual(RowDual):
         found: Array = parts - self.epsilon * np.abs(v) if self.epsilon else parts
         return found
 
+    def norm_squared(self, v: Array, g: Array) -> float:
+        """Return vᵀKv, of K without the offset."""
+        return float(v @ (self.target - g)) - self.offset * float(v.sum()) ** 2
+
     def point(self, v: Array, g: Array) -> DualPoint:
         """Return v as a `DualPoint`, which splits D(v) into an exact part and one that rests on kernel values."""
-        rows = np.flatnonzero(v)
-        seen = float(v @ (self.target - g)) - self.offset * float(v.sum()) ** 2
+        rows, seen = np.flatnonzero(v), self.norm_squared(v, g)
         return DualPoint(rows, v[rows, None], self.value(v, g) + 0.5 * seen, seen)
 
     def penalty(self, g: Array, intercept: float) -> float:
@@ -364,7 +363,7 @@ class Dual(RowDual):
 
     def slopes(self, v: Array, g: Array) -> Slopes:
         """Return the derivatives at v, and the two that violate most."""
-        return self.box().slopes(v, g)
+        return Box(self.lo, self.hi, self.balanced, self.offset, self.epsilon).slopes(v, g)
 
     def intercept(self, v: Array, g: Array) -> float:
         """Return the model's intercept: LIBSVM's if it is free, otherwise the mean of u and d over free rows."""
@@ -374,7 +373,7 @@ class Dual(RowDual):
         if len(free):
             up = g[free] - self.epsilon * np.sign(v[free]) if self.epsilon else g[free]
             return float(up.sum() / len(free))
-        _, _, highest, lowest = self.slopes(v, g)
+        _, _, highest, lowest, _ = self.slopes(v, g)
         bounds = [bound for bound in (highest, lowest) if np.isfinite(bound)]
         return float(np.mean(bounds)) if bounds else 0.0
 

@@ -112,6 +112,7 @@ def solve_set(
     """
     n, left, gain, own = len(v), max_steps, 0.0, settings
     memory = {} if workspace is None else {"workspace": workspace}
+    steps = _steps(block, g, v, box, **memory)
     now = _grown(block, g, v, box, tol, own)
     few: Array | None = None  # the rows that steps use; None: all
     while True:
@@ -129,7 +130,7 @@ def solve_set(
                 wait = newton.wait(n, len(free))
             asked = int(min(asked, wait / (size + STEP) + 1))
         if few is None:
-            made, risen, violation, middle = _steps(block, g, v, box, tol=now, max_steps=asked, **memory)
+            made, risen, violation, middle = steps(tol=now, max_steps=asked)
         else:
             least = max(now, own.few_share * violation)
             made, risen = _steps_among(few, block, g, v, box, tol=least, max_steps=asked, **memory)
@@ -155,10 +156,14 @@ def _movable(g: Array, v: Array, box: Box, tol: float, share: float) -> tuple[Ar
     return few if is_worth_it else None, found.violation
 
 
-def _steps(block: KernelBlock, g: Array, v: Array, box: Box, **how: Any) -> Any:
-    """Take compiled steps; return their number, how much D rose, the violation that is left, and the intercept."""
+def _steps(block: KernelBlock, g: Array, v: Array, box: Box, **how: Any) -> partial:
+    """Return what takes compiled steps, given what else `core.smo` needs, ``tol`` and ``max_steps``.
+
+    It returns their number, how much D rose, the violation that is left, and the intercept.
+    """
     values, slots, places, diagonal, _ = block
-    return core.smo(values=values, slots=slots, places=places, diagonal=diagonal, g=g, v=v, **box._asdict(), **how)
+    rows = {"values": values, "slots": slots, "places": places, "diagonal": diagonal}
+    return partial(core.smo, **rows, g=g, v=v, **box._asdict(), **how)
 
 
 def _steps_among(few: Array, block: KernelBlock, g: Array, v: Array, box: Box, **how: Any) -> tuple[int, float]:
@@ -170,7 +175,7 @@ def _steps_among(few: Array, block: KernelBlock, g: Array, v: Array, box: Box, *
         None if block.diagonal is None else block.diagonal[few],
     )
     own_g, own_v, own_box = g[few], v[few], box._replace(lo=box.lo[few], hi=box.hi[few])
-    made, gain, _, _ = _steps(part, own_g, own_v, own_box, **how)
+    made, gain, _, _ = _steps(part, own_g, own_v, own_box, **how)()
     change = own_v - v[few]
     moved = np.flatnonzero(change)
     if len(moved):
