@@ -156,7 +156,7 @@ def _movable(g: Array, v: Array, box: Box, tol: float, share: float) -> tuple[Ar
     return few if is_worth_it else None, found.violation
 
 
-def _steps(block: KernelBlock, g: Array, v: Array, box: Box, **how: Any) -> partial:
+def _steps(block: KernelBlock, g: Array, v: Array, box: Box, **how: Any) -> partial[Any]:
     """Return what takes compiled steps, given what else `core.smo` needs, ``tol`` and ``max_steps``.
 
     It returns their number, how much D rose, the violation that is left, and the intercept.
