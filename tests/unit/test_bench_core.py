@@ -49,14 +49,14 @@ def test_an_instruction_set_is_passed_on(tmp_path, monkeypatch):
 
 
 def test_python_calls_of_a_fit_are_counted(tmp_path):
-    """A step between a caller and the solver is an entry here: the checks and attributes of a fit are some 50 calls."""
+    """A step between a caller and the solver is an entry here: the checks and attributes of a fit are some 60 calls."""
     assert main(["core", "--calls", "--output", str(tmp_path)]) == 0
     total, *rows = json.loads((tmp_path / "core.json").read_text())["table"]
     assert total == {"file": f"all {len(rows)} files", "calls": sum(row["calls"] for row in rows)}
     of_estimators = {row["file"]: row["calls"] for row in rows if row["file"].startswith("estimators/")}
     assert of_estimators["estimators/svc.py"] >= 1
     assert len(of_estimators) <= 6
-    assert sum(of_estimators.values()) <= 60
+    assert sum(of_estimators.values()) <= 62
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from slimsvm import SVC
 from slimsvm.core import ROWS_PER_TILE
-from slimsvm.estimators._shared import kernel_estimator
+from slimsvm.estimators import svc
 from slimsvm.kernels import KernelRows, get_kernel, operands
 from slimsvm.kernels.operands import RowSizes, Sized
 from slimsvm.model import KernelExpansion
@@ -147,7 +147,7 @@ def test_finite_rows_are_not_looked_at_twice(fitted, monkeypatch):
     def check(X):
         raise AssertionError
 
-    monkeypatch.setattr(kernel_estimator, "check_finite", check)
+    monkeypatch.setattr(svc, "check_finite", check)
     clf.predict(X)
     with pytest.raises(AssertionError):
         clf.predict(np.asfortranarray(X))
