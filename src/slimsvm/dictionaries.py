@@ -32,6 +32,12 @@ def dictionaries_of(X: Any, lengths: Any) -> list[Any] | None:
     return list(chain.from_iterable(X)) if is_listed and are_dictionaries(next(filter(None, X), None)) else None
 
 
+def check_named(names: Sequence[str] | None) -> None:
+    """Refuse rows of dictionaries where the rows of training had no names."""
+    if names is None:
+        raise ValueError("X has dictionaries of features, but the training rows had no names; give arrays")
+
+
 def parts_of_dictionaries(rows: Sequence[Any], names: Sequence[str] | None = None) -> tuple[Parts, Array]:
     """Return the arrays of sparse rows with a column for each name, and the names.
 

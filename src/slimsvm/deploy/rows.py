@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slimsvm.dictionaries import dictionaries_of, parts_of_dictionaries
+from slimsvm.dictionaries import check_named, dictionaries_of, parts_of_dictionaries
 from slimsvm.sparse_parts import WIDE_FEATURES, check_sparse
 
 Array = np.ndarray
@@ -91,11 +91,10 @@ def sequences_of(X: Any, lengths: Any, names: list[str] | None = None) -> list[A
     Rows may be dictionaries of features that have these names.
     """
     if (dictionaries := dictionaries_of(X, lengths)) is not None:
-        if names is None:
-            raise ValueError("X has dictionaries of features, but the training rows had no names; give arrays")
+        check_named(names)
         lengths = list(map(len, X)) if lengths is None else lengths
-        (data, indices, indptr), _ = parts_of_dictionaries(dictionaries, names)
-        return cut(CsrRows(data, indices, indptr, (len(dictionaries), len(names))), lengths)
+        parts, known = parts_of_dictionaries(dictionaries, names)
+        return cut(CsrRows(*parts, (len(dictionaries), len(known))), lengths)
     if lengths is None:
         if hasattr(X, "shape") and getattr(X, "dtype", None) != np.dtype(object):
             raise ValueError("X must be a list of sequences, or one array together with lengths; found one array alone")

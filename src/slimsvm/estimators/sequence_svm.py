@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from slimsvm.dictionaries import dictionaries_of, parts_of_dictionaries
+from slimsvm.dictionaries import check_named, dictionaries_of, parts_of_dictionaries
 from slimsvm.estimators._shared import with_shared_parameters
 from slimsvm.estimators._shared.around_fit import afresh, with_callbacks
 from slimsvm.estimators._shared.input_checks import (
@@ -324,8 +324,8 @@ class SequenceSVM(KernelEstimator):
     def _dictionary_rows(self, rows: Any, reset: bool) -> Any:
         """The matrix of rows of dictionaries."""
         names = None if reset else getattr(self, "feature_names_in_", None)
-        if not reset and names is None:
-            raise ValueError("X has dictionaries of features, but the training rows had no names; give arrays")
+        if not reset:
+            check_named(names)
         parts, names = parts_of_dictionaries(rows, names)
         X = sp.csr_array(parts, shape=(len(rows), len(names)))
         X.sum_duplicates()
