@@ -11,6 +11,7 @@ from slimsvm.core.factors import (
     cholesky,
     lower_inverse,
     pivoted_cholesky,
+    scaled,
     solve_factored,
     solve_positive,
 )
@@ -126,3 +127,13 @@ def test_no_piece_between_two_looks_at_the_clock_is_large(function, values, look
     with time_limit(n_looks / 2), pytest.raises(OutOfTimeError):
         function(values)
     np.testing.assert_array_equal(limited, function(values))
+
+
+def test_few_numbers_are_written_between_two_looks_at_the_clock(looks):
+    """A matrix of 2,500 rows and columns has twice as many as 30 ms allow."""
+    A, weights = np.arange(2500.0**2).reshape(2500, 2500), 1.0 / np.arange(1.0, 2501.0)
+    with time_limit(1e9):
+        before, found = looks[0], scaled(A.T, weights, weights)
+    assert looks[0] - before == 3
+    np.testing.assert_array_equal(found, A.T * weights * weights[:, None])
+    assert found.flags.c_contiguous

@@ -14,6 +14,7 @@ from slimsvm.core.clock import OutOfTimeError, time_limit
 from slimsvm.editing import CrossTrainer
 from slimsvm.kernels import RBF, EvalCounter, KernelRows
 from slimsvm.kernels.operands import MAP_WORK, RowSizes
+from slimsvm.kernels.outlying_rows import BLOCK_VALUES, MEDIAN_VALUES, Bulk
 from slimsvm.parts.descent.basis_descent import Descent
 from slimsvm.parts.dual_ascent import smo
 from slimsvm.parts.problem import Problem
@@ -285,3 +286,28 @@ def test_a_working_set_is_left_when_time_is_over(monkeypatch):
 def true_objective_of(model, X, y, C):
     norm = model.norm_squared() + float(model.intercept @ model.intercept)
     return 0.5 * norm + C * np.maximum(0.0, 1.0 - y * model.scores(X)[:, 0]).sum()
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """How often the clock was looked at."""
+    n = [0]
+
+    def look():
+        n[0] += 1
+        return 0.0
+
+    monkeypatch.setattr(time, "perf_counter", look)
+    return n
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (300, 4000)], ids=["one piece", "pieces"])
+def test_the_bulk_of_wide_rows_is_found_in_pieces(shape, looks):
+    X = np.random.default_rng(0).normal(size=shape)
+    with time_limit(1.0):
+        found = Bulk.of(as_rows(X))
+    # Medians and variances; rows, distances and three sums.
+    assert looks[0] >= 2 * -(-X.size // MEDIAN_VALUES) + 4 * -(-X.size // BLOCK_VALUES)
+    np.testing.assert_array_equal(found.centre, np.median(X, axis=0))
+    np.testing.assert_array_equal(found.variances, np.var(X, axis=0))
+    assert found.apart == pytest.approx(np.var(X) / np.mean(np.square(X - found.centre)), rel=1e-12)

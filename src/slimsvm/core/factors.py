@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from slimsvm.core.clock import check_time
-from slimsvm.core.products import DENSE, FROM_MEMORY, in_calls
+from slimsvm.core.products import DENSE, NEW, in_calls
 
 Array = np.ndarray
 
@@ -81,10 +81,20 @@ def solve_factored(factor: Array, right: Array) -> Array:
 def _copied(A: Array) -> Array:
     """Return a copy in Fortran's order."""
     copy = np.empty(A.shape, order="F")
-    for part in in_calls(len(A), A.shape[0] / FROM_MEMORY):
+    for part in in_calls(len(A), A.shape[0] / NEW):
         check_time()
         copy[:, part] = A[:, part]
     return copy
+
+
+def scaled(A: Array, rows: Array, columns: Array | float = 1.0) -> Array:
+    """Return a matrix in C's order whose rows and columns are multiplied by numbers."""
+    out = np.empty(A.shape)
+    for part in in_calls(len(A), A.shape[1] / NEW):
+        check_time()
+        np.multiply(A[part], columns, out=out[part])
+        out[part] *= rows[part, None]
+    return out
 
 
 class PivotedCholesky:

@@ -17,8 +17,8 @@ Array = np.ndarray
 CALL_MICROSECONDS = 30_000.0
 SUM_ROWS = 512  # rows that `add_transposed` sums over in one piece
 # About how many multiplications one thread does in a microsecond: of values that come from memory, and in dense
-# products.
-FROM_MEMORY, DENSE = 5_000, 50_000
+# products of float32 (half as many in float64). And about how many numbers it writes to memory that is new.
+FROM_MEMORY, DENSE, NEW = 5_000, 50_000, 100
 
 
 def in_calls(n: int, microseconds: float, multiple: int = 1) -> Iterator[slice]:
@@ -46,9 +46,14 @@ def in_calls(n: int, microseconds: float, multiple: int = 1) -> Iterator[slice]:
 def multiply_rows(values: Array, right: Array, out: Array, n_threads: int, is_upper: bool = False) -> None:
     """Set out (n, k) = values (n, r) @ right (r, k), in their own type; where is_upper, right is upper triangular."""
     call = core.multiply_rows.prepare(right=right, is_upper=int(is_upper), n_threads=n_threads)
-    per_row = right.size / DENSE
+    per_row = right.size / _dense(right)
     for part in in_calls(len(out), per_row):
         call(values=values[part], out=out[part], microseconds=per_row * len(out[part]))
+
+
+def _dense(factor: Array) -> float:
+    """Return about how many multiplications of this type one thread does in a microsecond in dense products."""
+    return DENSE * 4.0 / factor.itemsize
 
 
 def squares(rows: Array, weights: Array, n_threads: int) -> Array:
@@ -56,9 +61,10 @@ def squares(rows: Array, weights: Array, n_threads: int) -> Array:
     n, k = rows.shape
     upper = np.zeros((k, k))
     call = core.add_squares.prepare(weights=weights.astype(rows.dtype), is_upper=1, n_threads=n_threads)
-    for part in in_calls(k, n * k / DENSE):
+    per_microsecond = _dense(rows)
+    for part in in_calls(k, n * k / per_microsecond):
         out = upper[part, part.start :]
-        call(left=rows[:, part], right=rows[:, part.start :], out=out, microseconds=n * out.size / DENSE)
+        call(left=rows[:, part], right=rows[:, part.start :], out=out, microseconds=n * out.size / per_microsecond)
     return upper.T
 
 

@@ -8,6 +8,7 @@ have others of its kind next to it, as where a large number stands for "missing"
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from slimsvm import core
 from slimsvm.core.clock import check_time
 from slimsvm.kernels.kernel import Folding
-from slimsvm.rows import Rows, as_rows, in_pieces, is_sparse
+from slimsvm.rows import Rows, as_rows, in_pieces, is_sparse, taken
 
 # The evenly spaced rows that show whether a mean is near any of them; if it is not, their median is taken.
 LOOKED_AT, MEDIAN_OF = 64, 1024
@@ -25,8 +26,8 @@ LOOKED_AT, MEDIAN_OF = 64, 1024
 DOUBTED, FARTHER = 50.0, 100.0
 # The share of rows (without those at the median itself) whose distance from the median is multiplied by FARTHER.
 MOST = 0.75
-# The number of rows' values that are processed together.
-BLOCK_VALUES = 1 << 20
+# The numbers of values that are processed together, and whose medians are taken.
+BLOCK_VALUES, MEDIAN_VALUES = 1 << 20, 1 << 19
 # From this half exponent about the centre on, kernel values are computed about another centre: float64 then holds
 # exponents to 4e-6, float32 to 0.06. The second number is the most such centres.
 FAR = {np.dtype(np.float32): 2.0**20, np.dtype(np.float64): 2.0**34}
@@ -63,27 +64,54 @@ class Bulk:
     def of(cls, rows: Rows, folding: Folding | None = None) -> Bulk:
         """Find the region of some rows, in the units that a kernel takes features in (None: as they are)."""
         folding = Folding(core.IDENTITY) if folding is None else folding
-        some: Any = rows.take(_drawn(rows.n_rows, MEDIAN_OF), np.float64)
-        centre = np.zeros(0) if is_sparse(some) else np.median(some, axis=0)
-        distance, limit, apart = exponents(folding, some, centre), np.inf, 1.0
+        some: Any = taken(rows, _drawn(rows.n_rows, MEDIAN_OF), np.float64)
+        centre = np.zeros(0) if is_sparse(some) else by_columns(np.median, some)
+        distance, limit, apart = distances(folding, some, centre), np.inf, 1.0
         variances = np.zeros(len(centre))
         if distance.any():
             limit = FARTHER * np.quantile(distance[distance > 0.0], MOST, method="lower")
             if not is_sparse(some):
-                near = some[distance <= limit]
+                is_near = distance <= limit
+                near = some if is_near.all() else some[is_near]
                 with np.errstate(over="ignore", invalid="ignore"):
-                    apart = np.var(near) / np.mean(np.square(near - centre))
-                    variances = np.var(near, axis=0)
+                    mean = _total(near, lambda part: part) / near.size
+                    apart = _total(near, lambda part: np.square(part - mean))
+                    apart /= _total(near, lambda part: np.square(part - centre))
+                    variances = by_columns(np.var, near)
         return cls(folding, centre, max(limit, DOUBTED) if folding.shift_invariant else limit, apart, variances)
 
     def holds(self, X: Any) -> np.ndarray:
         """Return which of some rows are in the region."""
-        width = X.nnz // max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
-        held = np.empty(X.shape[0], bool)
-        for part in in_pieces(X.shape[0], max(1, BLOCK_VALUES // max(1, width))):
-            check_time()
-            held[part] = exponents(self.folding, X[part], self.centre) <= self.limit
+        held: np.ndarray = distances(self.folding, X, self.centre) <= self.limit
         return held
+
+
+def distances(folding: Folding, X: Any, centre: np.ndarray) -> np.ndarray:
+    """Return `exponents` of many rows, a piece of them at a time."""
+    width = X.nnz // max(1, X.shape[0]) if is_sparse(X) else X.shape[1]
+    out = np.empty(X.shape[0])
+    for part in in_pieces(len(out), BLOCK_VALUES // max(1, width)):
+        check_time()
+        out[part] = exponents(folding, X[part], centre)
+    return out
+
+
+def by_columns(reduction: Callable[..., np.ndarray], X: np.ndarray) -> np.ndarray:
+    """Return a reduction of each column of X, a piece of the columns at a time."""
+    out = np.empty(X.shape[1])
+    for part in in_pieces(len(out), MEDIAN_VALUES // max(1, len(X))):
+        check_time()
+        out[part] = reduction(X[:, part], axis=0)
+    return out
+
+
+def _total(X: np.ndarray, function: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Return the sum of a function of all entries of X, a piece of the rows at a time."""
+    total = 0.0
+    for part in in_pieces(len(X), BLOCK_VALUES // max(1, X.shape[1])):
+        check_time()
+        total += float(np.sum(function(X[part])))
+    return total
 
 
 def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
@@ -96,9 +124,9 @@ def centre_of(folding: Folding, rows: Rows, mean: np.ndarray) -> np.ndarray:
     some = rows.take(_spaced(rows.n_rows, LOOKED_AT), np.float64)
     if are_near(folding, some, mean):
         return mean
-    some = rows.take(_spaced(rows.n_rows, MEDIAN_OF), np.float64)
-    median = np.median(some, axis=0)
-    half = np.median(exponents(folding, some, median))
+    some = taken(rows, _spaced(rows.n_rows, MEDIAN_OF), np.float64)
+    median = by_columns(np.median, some)
+    half = np.median(distances(folding, some, median))
     return median if exponents(folding, mean[None], median)[0] > FARTHER * half else mean
 
 

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
 from slimsvm.bases import RANK_TOLERANCE
-from slimsvm.core.factors import cholesky, lower_inverse, pivoted_cholesky
+from slimsvm.core.factors import cholesky, lower_inverse, pivoted_cholesky, scaled
 from slimsvm.core.products import SUM_ROWS, add_transposed, multiply_rows, multiply_wide, squares
 from slimsvm.core.threads import run_tiles
 from slimsvm.kernels import Kernel, KernelRows
@@ -343,7 +343,7 @@ class Subspace:
         if raw is None and self.takes_on_the_way:
             raw = self.kernel_rows.rows.take(index, self.kernel_rows.rows.exact_dtype)
         dtype = self.kernel_rows.dtype
-        out, right = np.empty((len(index), self.rank + 1), dtype), self._to_coef.astype(dtype)
+        out, right = np.empty((len(index), self.rank + 1), dtype), self._to_coef.astype(dtype, copy=False)
         out[:, self.rank] = self.constant
         # Kernel values of all would take as much memory as the result.
         for part in in_pieces(len(index), max(1, COPY_VALUES // max(1, self.rank))):
@@ -498,11 +498,9 @@ def _whiten(gram: Array, tolerance: float) -> tuple[Array, Array]:
     """Return independent vectors, by pivoted Cholesky of their matrix scaled to a unit diagonal, and L⁻ᵀ of these."""
     own = np.diagonal(gram)
     scale = np.where(own > 0, 1.0 / np.sqrt(np.where(own > 0, own, 1.0)), 0.0)
-    unit = gram * scale
-    unit *= scale[:, None]
-    factor, order, rank = pivoted_cholesky(unit, tolerance)
+    factor, order, rank = pivoted_cholesky(scaled(gram, scale, scale), tolerance)
     kept, inverse = order[:rank], lower_inverse(factor[:rank, :rank])
-    return kept, np.multiply(scale[kept][:, None], inverse.T, order="C")
+    return kept, scaled(inverse.T, scale[kept])
 
 
 def _multiple(n_rows: int) -> int:
