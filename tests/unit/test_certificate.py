@@ -8,12 +8,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone, is_regressor
 from sklearn.metrics.pairwise import rbf_kernel
 
 import naive
 import slimsvm
 from pairwise import crossed
-from slimsvm import SVC, SVR, SequenceSVM
+from slimsvm import SVC, SVR, NuSVR, OneClassSVM, SequenceSVM
 from slimsvm.parts.certificate import certify
 from slimsvm.parts.dual_ascent import block_ascent
 from slimsvm.parts.problem import Problem
@@ -383,3 +384,28 @@ def test_the_bar_of_cuts_says_what_it_is_of(capsys):
     clf = SVC(loss="f1").fit(X, X[:, 0] > 0.3).set_params(verbose=1)
     clf.certificate(X, X[:, 0] > 0.3, max_seconds=5)
     assert "certificate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("estimator", "others"),
+    [
+        (SVC(), {"loss": "squared_hinge", "C": 30.0, "gamma": 2.0, "class_weight": "balanced"}),
+        (SVR(), {"loss": "squared", "epsilon": 1.0, "intercept": "none"}),
+        (SVR(loss="quantile", quantile=0.2), {"quantile": 0.9}),
+        (OneClassSVM(nu=0.3), {"nu": 0.9}),
+        (NuSVR(), {"nu": 0.1, "C": 9.0}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_certificate_is_of_the_parameters_of_the_fit(estimator, others, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X[:, 0] * X[:, 1]
+    y = y if is_regressor(estimator) else (y > 0).astype(int)
+    found = clone(estimator).fit(X, y)
+    before = found.certificate(X, y)
+    found.set_params(**others)
+    found.save(tmp_path / "model.slim")
+    for after in (found, slimsvm.load(tmp_path / "model.slim")):
+        again = after.certificate(X, y)
+        assert (again.objective, again.lower_bound) == (before.objective, before.lower_bound)
+    assert found.get_params().items() >= others.items()

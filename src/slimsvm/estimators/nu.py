@@ -171,7 +171,7 @@ class NuSVR(SVR):
 
     # What the problem has and the user does not choose.
     solver, max_basis, intercept, loss, quantile = "exact", None, "free", "epsilon_insensitive", 0.5
-    _takes_targets = False
+    _takes_targets, _decisive = False, ()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -82,6 +82,7 @@ class OneClassSVM(PredictsPValues, OutlierMixin, KernelEstimator):
     _takes_objects = True
     # What the problem has and the user does not choose.
     C, intercept, max_basis = 1.0, "free", None
+    _decisive = ("nu",)
     _solvers = ONE_CLASS_SOLVERS
 
     def __init__(
@@ -162,8 +163,7 @@ class OneClassSVM(PredictsPValues, OutlierMixin, KernelEstimator):
         Certificate
             As for `SVC`; objective and bound are usually negative.
         """
-        check_is_fitted(self, "model_")
-        X = self._check_X(X, reset=False)
+        X = self._as_fitted()._check_X(X, reset=False)
         return super().certificate(X, np.zeros(X.shape[0]), sample_weight, max_seconds)
 
     def _encode(self, y, weights):

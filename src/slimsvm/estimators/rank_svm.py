@@ -169,7 +169,7 @@ class RankSVM(KernelEstimator):
         ValueError
             A value is invalid, or the kernel is a matrix.
         """
-        check_is_fitted(self, "model_")
+        self = self._as_fitted()
         groups = _queries_given("certificate", groups, qid)
         limit = check_limit("max_seconds", max_seconds, integer=False)
         if self._is_precomputed:

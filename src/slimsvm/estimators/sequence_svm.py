@@ -84,7 +84,7 @@ class SequenceSVM(KernelEstimator):
     """
 
     _y_numeric = False
-    _decisive = ("window",)
+    _decisive = ("window", "loss")
 
     def __init__(
         self, *, C=1.0, kernel="rbf", degree=3, gamma="scale", coef0=0.0, loss="hamming", window=0, tol=1e-3,
@@ -282,7 +282,7 @@ class SequenceSVM(KernelEstimator):
         ValueError
             A sequence or a label is invalid; the message names it.
         """
-        check_is_fitted(self, "model_")
+        self = self._as_fitted()
         limit = check_limit("max_seconds", max_seconds, integer=False)
         rows, offsets = self._rows(X, lengths, reset=False)
         labels = self._labels(y, offsets, lengths is None)

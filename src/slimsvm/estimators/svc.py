@@ -125,7 +125,7 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     """
 
     _y_numeric = False
-    _decisive = ("loss",)
+    _decisive = ("loss", "cost_matrix")
     _takes_blocks = True
     _takes_objects = True
     _takes_labels = True

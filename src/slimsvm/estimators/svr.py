@@ -69,7 +69,7 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
 
     _y_numeric = True
     _takes_blocks = True
-    _decisive = ("loss", "quantile")
+    _decisive: tuple[str, ...] = ("loss", "quantile", "epsilon", "intercept")
     _takes_objects = True
     _takes_targets = True
 

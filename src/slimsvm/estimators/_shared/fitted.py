@@ -301,7 +301,7 @@ class Fitted:
         >>> SVC(max_basis=10).fit(X, y).certificate(X, y).gap < 0.5
         True
         """
-        check_is_fitted(self, "model_")
+        self = self._as_fitted()
         if self._objects is not None and self._objects.are_vectors:
             raise ValueError(
                 "a certificate needs the kernel's values between all rows, and a model of few texts, lists or other "

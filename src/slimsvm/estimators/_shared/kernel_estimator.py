@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -104,7 +105,8 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
     _centre = 0.0
     # Whether fits are of parts, whose models are not the estimator's.
     _is_of_parts = False
-    # Parameters that say what scores mean: predictions and files go by those of the fit, whatever `set_params` says.
+    # Parameters that say what scores and the objective mean: predictions, certificates and files go by those of the
+    # fit, whatever `set_params` says.
     _decisive: tuple[str, ...] = ()
     # How many rows nothing is learned from; None for estimators that hold none out.
     calibration_size: Any = None
@@ -555,8 +557,15 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         """The kind of decision that the fitted model makes."""
         own = vars(self)
         cls: type = type(self)
-        params = own.get("_at_fit") or own
+        params = own | own.get("_at_fit", {})
         return kind_of(library_name(cls), params, own, own.get("classes_"), len(self.model_.intercept))
+
+    def _as_fitted(self) -> Self:
+        """A copy with the decisive parameters of the fit, which hold for its model after ``set_params`` too."""
+        check_is_fitted(self, "model_")
+        found = copy(self)
+        found.__dict__.update(vars(self).get("_at_fit", {}))
+        return found
 
     def _fitted_with(self, name: str) -> Any:
         """A parameter that says what scores mean, as the fit had it; before a fit as it is."""
