@@ -335,6 +335,28 @@ def test_small_models_of_sklearn_predict_alike(moons):
     )
 
 
+@pytest.mark.parametrize("theirs", [svm.NuSVC(nu=0.3), svm.NuSVR(nu=0.4), svm.OneClassSVM(nu=0.2)], ids=str)
+def test_other_estimators_of_sklearn_are_taken_over(theirs, moons, tmp_path):
+    X, y = moons
+    theirs = clone(theirs).fit(X, y)
+    whole, small = compress(theirs, 10_000), compress(theirs, 20, X, random_state=0)
+    assert type(whole).__name__ == type(theirs).__name__
+    assert whole.get_params()["nu"] == theirs.nu
+    name = "decision_function" if hasattr(theirs, "decision_function") else "predict"
+    np.testing.assert_allclose(getattr(whole, name)(X), getattr(theirs, name)(X), atol=1e-9)
+    np.testing.assert_array_equal(whole.predict(X).dtype, theirs.predict(X).dtype)
+    assert small.n_basis_ == 20
+    small.save(tmp_path / "small.slim")
+    for read in (slimsvm.load, slimsvm.load_predictor):
+        np.testing.assert_allclose(read(tmp_path / "small.slim").predict(X), small.predict(X))
+    if hasattr(whole, "offset_"):
+        assert whole.certificate(X).gap < 1e-3
+    else:
+        with pytest.raises(ValueError, match=r"does not keep the (C|epsilon) that nu"):
+            small.certificate(X, y)
+    clone(small).fit(X, y).certificate(X, y)
+
+
 def test_pairwise_functions_of_sklearn_share_a_basis():
     X, y = load_digits(return_X_y=True)
     X, names = X / 16.0, np.array([f"digit {label}" for label in y])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import svm
+from sklearn.base import is_classifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +16,8 @@ from slimsvm.bases.reduced_set import Reduced, reduce_model
 from slimsvm.estimators._shared.fitted import pairs_of_table
 from slimsvm.estimators._shared.input_checks import check_finite, has_log_odds
 from slimsvm.estimators._shared.kernel_estimator import KernelEstimator
+from slimsvm.estimators.nu import NuSVC, NuSVR
+from slimsvm.estimators.one_class_svm import OneClassSVM
 from slimsvm.estimators.svc import SVC
 from slimsvm.estimators.svr import SVR
 from slimsvm.kernels import get_kernel
@@ -25,8 +28,14 @@ from slimsvm.sparse_parts import check_sparse
 Array = np.ndarray
 
 SKLEARN_KERNELS = ("rbf", "poly", "linear", "sigmoid")
-# Parameters that scikit-learn's estimators and ours share.
-SHARED = ("C", "kernel", "degree", "coef0", "tol", "shrinking", "cache_size")
+# scikit-learn's estimators, those that are taken for them, and the parameters that both have with the same meaning.
+OF_SKLEARN: dict[type, type] = {
+    svm.SVC: SVC, svm.NuSVC: NuSVC, svm.SVR: SVR, svm.NuSVR: NuSVR, svm.OneClassSVM: OneClassSVM,
+}  # fmt: skip
+SHARED = {
+    "C", "nu", "epsilon", "kernel", "degree", "coef0", "tol", "shrinking", "cache_size", "class_weight",
+    "decision_function_shape", "break_ties",
+}  # fmt: skip
 # What a fitted estimator keeps of the training rows in its model, and of the chunks it goes on from.
 OF_ROWS = ("_support", "_state", "_stream", "_stream_parts")
 
@@ -77,7 +86,7 @@ def compress(
     Parameters
     ----------
     model : KernelExpansion, or a fitted estimator
-        A model of slimsvm, or scikit-learn's ``SVC`` or ``SVR`` with kernel "rbf", "poly", "linear" or "sigmoid".
+        A model of slimsvm, or an estimator of `sklearn.svm` with kernel "rbf", "poly", "linear" or "sigmoid".
     max_basis : int, default=100
         Largest number of vectors of the new model. A model that has no more is returned unchanged, except that equal
         vectors are merged.
@@ -99,10 +108,10 @@ def compress(
     Returns
     -------
     smaller : the same kind as ``model``
-        A KernelExpansion for a KernelExpansion; a fitted estimator of the same class for one of slimsvm. For
-        scikit-learn's ``SVC`` and ``SVR`` it is a fitted `slimsvm.SVC` or `slimsvm.SVR` with ``solver="exact"``,
-        in which the functions of all pairs of classes share one basis. Estimators have the report as ``compression_``;
-        their ``status_`` is "compressed", and their ``objective_`` is NaN because y is not known.
+        A KernelExpansion for a KernelExpansion; a fitted estimator of the same class for one of slimsvm. For one of
+        scikit-learn it is the fitted estimator of slimsvm that has its name, in which the functions of all pairs of
+        classes share one basis. Estimators have the report as ``compression_``; their ``status_`` is "compressed", and
+        their ``objective_`` is NaN because y is not known.
     report : Compression
         If ``return_report``.
 
@@ -151,7 +160,7 @@ def compress(
         found = replace(found, model=replace(found.model, basis=columns.widen(found.model.basis)))
     smaller: Any = found.model
     if not isinstance(model, KernelExpansion):
-        smaller = _of_sklearn(model, expansion) if isinstance(model, (svm.SVC, svm.SVR)) else copy.copy(model)
+        smaller = copy.copy(model) if isinstance(model, KernelEstimator) else _of_sklearn(model, expansion)
         if not has_log_odds(smaller):
             vars(smaller).pop("calibration_", None)
         for name in ("guarantee_", "nonconformity_", "nonconformity_classes_"):
@@ -167,9 +176,10 @@ def _expansion(model: Any) -> KernelExpansion:
     if isinstance(model, KernelEstimator):
         check_is_fitted(model, "model_")
         return model.model_
-    if not isinstance(model, (svm.SVC, svm.SVR)):
+    if not any(isinstance(model, theirs) for theirs in OF_SKLEARN):
+        names = ", ".join(theirs.__name__ for theirs in OF_SKLEARN)
         raise TypeError(
-            "model must be a KernelExpansion, a fitted estimator of slimsvm, or scikit-learn's SVC or SVR; found "
+            f"model must be a KernelExpansion, a fitted estimator of slimsvm, or one of scikit-learn's {names}; found "
             f"{type(model).__name__}"
         )
     check_is_fitted(model)
@@ -181,7 +191,7 @@ def _expansion(model: Any) -> KernelExpansion:
     kernel = get_kernel(model.kernel, gamma=model._gamma, degree=model.degree, coef0=model.coef0)
     dual = np.asarray(model.dual_coef_.toarray() if is_sparse(model.dual_coef_) else model.dual_coef_)
     coef, intercept = dual.T, np.ravel(model.intercept_)
-    if isinstance(model, svm.SVC) and len(model.classes_) > 2:
+    if is_classifier(model) and len(model.classes_) > 2:
         coef = pairs_of_table(dual, np.repeat(np.arange(len(model.classes_)), model.n_support_))
     vectors = as_csr(model.support_vectors_) if is_sparse(model.support_vectors_) else model.support_vectors_
     return KernelExpansion(vectors, coef, intercept, np.zeros(0), kernel, "float64")
@@ -189,18 +199,16 @@ def _expansion(model: Any) -> KernelExpansion:
 
 def _of_sklearn(model: Any, expansion: KernelExpansion) -> Any:
     """An estimator of ours for one of scikit-learn's, without its model."""
-    params = {name: getattr(model, name) for name in SHARED}
+    smaller: Any = next(ours for theirs, ours in OF_SKLEARN.items() if isinstance(model, theirs))()
+    params = {name: value for name, value in model.get_params(deep=False).items() if name in SHARED}
     params |= {"gamma": float(model._gamma), "intercept": "free", "solver": "exact"}
-    if isinstance(model, svm.SVC):
-        of_classes = {name: getattr(model, name) for name in ("class_weight", "decision_function_shape", "break_ties")}
-        smaller: Any = SVC(**params, **of_classes)
-    else:
-        smaller = SVR(epsilon=model.epsilon, **params)
+    own = smaller.get_params(deep=False)
+    smaller.set_params(**{name: value for name, value in params.items() if name in own})
     for name in ("classes_", "class_weight_", "n_features_in_", "feature_names_in_"):
         if hasattr(model, name):
             setattr(smaller, name, getattr(model, name))
     smaller.lower_bound_, smaller.intercept_kind_ = None, "free"
-    if isinstance(model, svm.SVC):
+    if is_classifier(model):
         smaller.multi_class_ = "ovo"
     smaller.kernel_ = expansion.kernel
     return smaller

@@ -113,6 +113,10 @@ class NuSVC(SVC):
             self.C_ = found
         return fit
 
+    def _certify(self, *problem):
+        _check_kept(self, "C_", "C")
+        return super()._certify(*problem)
+
     def _task(self, or_scores=False):
         factors: Any = getattr(self, "C_", 1.0)
         if np.ndim(factors):
@@ -209,3 +213,17 @@ class NuSVR(SVR):
             task: Any = fit.solved.task
             self.epsilon_ = task.epsilon
         return fit
+
+    def _certify(self, *problem):
+        _check_kept(self, "epsilon_", "epsilon")
+        return super()._certify(*problem)
+
+
+def _check_kept(estimator, name, what):
+    """Raise a ValueError if a model does not know what its ν stands for."""
+    if not hasattr(estimator, name):
+        cls = type(estimator).__name__
+        raise ValueError(
+            f"a certificate is for one {what}, and scikit-learn's {cls}, from which this model was made, does not keep "
+            f"the {what} that nu={estimator.nu!r} stands for: give compress a {cls} that slimsvm has trained"
+        )
