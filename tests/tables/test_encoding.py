@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from datetime import time
 
 import numpy as np
 import pandas as pd
@@ -166,6 +167,31 @@ def test_texts_of_dates_are_times_whatever_their_zone():
     same = table_of({"x": [np.datetime64("2020-03-05T10:00:00")]})
     np.testing.assert_array_equal(encoding.features(same)[0], features[1])
     assert isinstance(learned({"x": ["2020-13-40", "2020-01-01"] * 9})[0].encoders[0], Levels)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["00:00", "9:30", "12:05", "21:45", None],
+        ["12:00 AM", "9:30am", "12:05 PM", "9:45 pm", None],
+        ["0:00:00", "09:30:00.0", "12:05:00", "21:45:00", ""],
+    ],
+)
+def test_texts_of_times_of_day_are_seconds(texts):
+    encoding, features = learned({"x": texts * 10})
+    assert encoding.told() == ["x: times of day, some missing"]
+    times = [time(0), time(9, 30), time(12, 5), time(21, 45), None] * 10
+    np.testing.assert_array_equal(features, learned({"x": times})[1])
+    np.testing.assert_array_equal(encoding.features(table_of({"x": times})), features)
+    assert np.all(np.diff(features[:4, 0]) > 0)
+    arrays = {}
+    packed = encoding.pack(arrays)
+    np.testing.assert_array_equal(TableEncoding.unpack(packed, arrays).features(table_of({"x": times})), features)
+
+
+@pytest.mark.parametrize("texts", [["10:75", "10:80"], ["1:2", "1:3"], ["a:30", "b:30"], ["10:30 XM", "10:30 YM"]])
+def test_other_texts_with_colons_are_levels(texts):
+    assert isinstance(learned({"x": texts * 10})[0].encoders[0], Levels)
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,7 @@ def labels_of(values: list[str], label: str, path: str, as_numbers: bool | None 
         raise CommandError(f"{path}, row {row + 2}: the label {label!r} is missing")
     column = table_of({label: values}).columns[0]
     style = style_of(column)
-    if style is None and not as_numbers:
+    if style in (None, "clock") and not as_numbers:
         return np.array(column.values, dtype=str)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a label that is no number is an error

@@ -15,7 +15,7 @@ import numpy as np
 
 from slimsvm.tables.containers import Column, Table, text_of
 from slimsvm.tables.splines import normal_deviates
-from slimsvm.tables.texts import ISO, ORDERS, as_numbers, as_times, order_of, style_of
+from slimsvm.tables.texts import ISO, ORDERS, STYLES, as_numbers, as_times, order_of, style_of
 
 Array = np.ndarray
 
@@ -116,7 +116,8 @@ class Numbers(Encoder):
 
     def told(self) -> str:
         """Numbers, and whether some are missing."""
-        return "numbers" + (", some missing" if self.flags_missing else "")
+        read = "times of day" if self.style == "clock" else "numbers"
+        return read + (", some missing" if self.flags_missing else "")
 
 
 def ranks_of(numbers: Array, weights: Array, most: int) -> tuple[Array, Array]:
@@ -401,6 +402,8 @@ def check_encoder(encoder: Encoder) -> None:
         values, deviates = encoder.values, encoder.deviates
         is_right &= values.ndim == 1 and values.shape == deviates.shape and len(values) > 0
         is_right &= bool((np.diff(values) > 0).all() and np.isfinite(deviates).all())
+    if isinstance(encoder, Numbers):
+        is_right &= encoder.style in STYLES
     if isinstance(encoder, Times):
         is_right &= encoder.order in (ISO, *ORDERS)
     if isinstance(encoder, Levels | ManyLevels):

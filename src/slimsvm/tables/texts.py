@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
@@ -21,17 +22,21 @@ POINT = re.compile(
     rf"{WHOLE}(?:\.\d*)?(?:[eE][+-]?\d+)?|[+-]?\.\d+(?:[eE][+-]?\d+)?|[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?"
 )
 COMMA = re.compile(rf"{WHOLE}(?:,\d*)?|[+-]?[1-9]\d{{0,2}}(?:\.\d{{3}})+(?:,\d*)?")
-STYLES = {"point": POINT, "comma": COMMA}
+# A time of day or a duration, as the number of its seconds.
+CLOCK = re.compile(
+    r"(?P<hours>\d{1,6}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?(?: ?(?P<half>[AaPp])[Mm])?"
+)
+STYLES = {"point": POINT, "comma": COMMA, "clock": CLOCK}
 # What may stand before or behind a number; the same in all of a column.
 MARKS = frozenset("%$€£¥")
 ISO = "year-month-day"
 TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
-CLOCK = r"(?:,? (?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[AaPp])[Mm])?)?"
+OF_DAY = r"(?:,? (?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[AaPp])[Mm])?)?"
 YEAR, MONTH, DAY = r"(?P<year>\d{4})", r"(?P<month>\d\d?)", r"(?P<day>\d\d?)"
 NAMED = r"(?P<name>[A-Za-z]{3,9})\.?"
 # How dates may be written besides.
 ORDERS = {
-    order: re.compile(pattern + CLOCK)
+    order: re.compile(pattern + OF_DAY)
     for order, pattern in {
         "year/month/day": f"{YEAR}/{MONTH}/{DAY}",
         "day.month.year": rf"{DAY}\.{MONTH}\.{YEAR}",
@@ -46,9 +51,10 @@ MONTHS = ("january", "february", "march", "april", "may", "june", "july", "augus
 
 
 def style_of(column: Column) -> str | None:
-    """How texts write numbers: "point" (1,234.5), "comma" (1.234,5), or None if they are no numbers.
+    """How texts write numbers: "point" (1,234.5), "comma" (1.234,5), "clock" (10:30), or None if they are no numbers.
 
-    Where both are possible, as for 1,234 alone, it is "point". A number may have a sign of percent or of a currency.
+    Where the first two are possible, as for 1,234 alone, it is "point". A number may have a sign of percent or of a
+    currency.
     """
     present = [text for text in column.values if text is not None]
     if len({mark for text in present for mark in MARKS.intersection(text)}) == 1:
@@ -97,9 +103,18 @@ def without_mark(text: str) -> str:
 
 
 def _number(text: str, style: str) -> float:
+    if style == "clock":
+        return _seconds(text)
     plain = text.replace(",", "") if style == "point" else text.replace(".", "").replace(",", ".")
     number = float(plain)
     return number if np.isfinite(number) else np.nan
+
+
+def _seconds(text: str) -> float:
+    parts: Any = CLOCK.fullmatch(text)
+    hours, half = int(parts["hours"]), (parts["half"] or "").lower()
+    hours = hours % 12 + 12 * (half == "p") if half else hours
+    return 3600.0 * hours + 60.0 * int(parts["minutes"]) + float(parts["seconds"] or 0.0)
 
 
 def order_of(column: Column) -> str | None:
