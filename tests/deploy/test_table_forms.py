@@ -73,25 +73,34 @@ def model(target):
 
 @pytest.fixture(scope="module")
 def mean(target, model):
-    """The same machine and an additive model."""
-    y, goal, encoding = TARGETS[target], goal_of(model), model.encoding_
+    """The same machine, an additive model, and a linear one, for which numbers are straight, too."""
+    y, goal = TARGETS[target], goal_of(model)
     y = (y - model.mean_y_) / model.spread_y_ if target == "numbers" else np.searchsorted(model.classes_, y)
-    features = encoding.features(table_of(X))
-    additive = next(additive_models(features, y, np.ones(len(y)), encoding.are_flags, goal, [1.0]))
+    encoders = model.encoding_.encoders
+    encoding = replace(model.encoding_, encoders=tuple(
+        replace(each, straight=True) if each.kind == "numbers" else each for each in encoders
+    ))  # fmt: skip
+    features, n_seen = encoding.features(table_of(X)), len(encoding.are_flags)
     (machine,), found = model.machines_, copy(model)
-    recipe = replace(machine.recipe, kernel="additive")
-    found.machines_ = [replace(machine, weight=0.6), replace(machine, weight=0.4, model=additive, recipe=recipe)]
+    found.encoding_, found.machines_ = encoding, [replace(machine, weight=0.6)]
+    for name, seen, as_they_are in (
+        ("additive", features[:, :n_seen], encoding.are_flags),
+        ("linear", features, np.ones(encoding.n_features, bool)),
+    ):
+        own = next(additive_models(seen, y, np.ones(len(y)), as_they_are, goal, [1.0]))
+        recipe = replace(machine.recipe, kernel=name)
+        found.machines_.append(replace(machine, weight=0.2, model=own, recipe=recipe))
     return found
 
 
-def in_c(model):
+def in_c(model, new):
     """Lines of C with the columns of the new rows, and what is printed of each."""
     shown = 'printf("%.9g\\n", model_predict(x));'
     if hasattr(model, "classes_"):
         shown = 'printf("%d", model_predict(x)); model_probabilities(x, p);'
         shown += ' for (int k = 0; k < MODEL_N_CLASSES; ++k) printf(" %.9g", p[k]); printf("\\n");'
     columns = []
-    for j, (column, encoder) in enumerate(zip(table_of(NEW).columns, model.encoding_.encoders, strict=True)):
+    for j, (column, encoder) in enumerate(zip(table_of(new).columns, model.encoding_.encoders, strict=True)):
         if encoder.kind == "numbers":
             values = as_numbers(column, encoder.style)
             columns.append(["NAN" if math.isnan(value) else repr(float(value)) for value in values])
@@ -101,17 +110,17 @@ def in_c(model):
         elif encoder.width:
             columns.append([f"model_code({j}, {'0' if v is None else json.dumps(v)})" for v in column.values])
         else:
-            columns.append(["0.0"] * len(NEW))
+            columns.append(["0.0"] * len(new))
     return "\n".join(
         f"    {{ double v[] = {{{', '.join(row)}}}; model_encode(v, x); {shown} }}"
         for row in zip(*columns, strict=True)
     )
 
 
-def in_a_program(model, dtype, folder):
+def in_a_program(model, dtype, folder, new=NEW):
     """What the model's header predicts for the new rows."""
     slimsvm.export(model, folder / "model.h", to="c", dtype=dtype)
-    (folder / "main.c").write_text(PROGRAM % in_c(model))
+    (folder / "main.c").write_text(PROGRAM % in_c(model, new))
     real = "float" if dtype == "float32" else "double"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", f"-DREAL={real}"]
     subprocess.run(["cc", *flags, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
@@ -183,6 +192,7 @@ def test_json_has_encoders_and_machines(model, tmp_path, capsys):
         "numbers",
         "times",
     ]
+    assert found["version"] == 1
     (machine,) = found["machines"]
     assert len(machine["vectors"][0]) == len(found["are_flags"])
     model.save(tmp_path / "model.slim")
@@ -202,4 +212,16 @@ def test_what_has_no_place_for_it_refuses_by_name(model, tmp_path):
 
 def test_json_has_all_machines(mean, tmp_path):
     slimsvm.export(mean, tmp_path / "x.json", to="json")
-    assert len(json.loads((tmp_path / "x.json").read_text())["machines"]) == len(mean.machines_)
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert found["version"] == 2
+    kernel, additive, linear = found["machines"]
+    assert (additive["kind"], linear["kind"]) == ("additive", "linear")
+    n_straight = sum(column.get("straight", False) for column in found["columns"])
+    assert len(linear["weights"]) == len(found["are_flags"]) + n_straight == len(kernel["vectors"][0]) + 2
+
+
+def test_rows_beyond_those_of_training_in_c(target, mean, tmp_path):
+    if target == "numbers" and shutil.which("cc"):
+        beyond = NEW.assign(size=[-1e300, 1e300, -9.0, 9.0, np.nan] * 12, price=["99,999,999"] * 60)
+        found = in_a_program(mean, "float64", tmp_path, beyond)
+        np.testing.assert_allclose(found[:, 0], mean.predict(beyond), rtol=1e-5)

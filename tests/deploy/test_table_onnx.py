@@ -117,6 +117,24 @@ def test_extreme_and_unknown_values(model, predictor, tmp_path):
     check(outputs_of(tmp_path / "m.onnx", given), predictor, some, 1e-9)
 
 
+def test_straight_numbers_go_on_beyond_those_of_training(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.lognormal(size=300), "b": rng.choice(["x", "y"], 300), "c": rng.lognormal(size=300)})
+    frame.loc[::9, "c"] = np.nan
+    y = frame["a"] + frame["c"].fillna(4.0) + np.sin(3 * frame["a"]) * (frame["b"] == "x")
+    model = TableRegressor(n_jobs=1).fit(frame, y)
+    kinds = [machine.recipe.kernel for machine in model.machines_]
+    assert "linear" in kinds
+    assert len(kinds) > 1
+    slimsvm.export(model, tmp_path / "m.onnx", to="onnx", dtype="float64")
+    new = pd.DataFrame({"a": [0.1, 30.0, 1e300, -1e300], "b": list("xyxy"), "c": [np.nan, -9.0, 1e9, 2.0]})
+    given = {name: new[name].to_numpy(object if name == "b" else float) for name in new}
+    model.save(tmp_path / "m.slim")
+    found = slimsvm.load_predictor(tmp_path / "m.slim").predict(new)
+    np.testing.assert_allclose(outputs_of(tmp_path / "m.onnx", given)["prediction"], found, rtol=1e-9)
+    np.testing.assert_allclose(found, model.predict(new), rtol=1e-4)
+
+
 def test_a_graph_has_the_same_bytes_in_every_process(tmp_path):
     """Sets of texts have another order in each."""
     TableRegressor(preset="small", max_basis=5, n_jobs=1).fit(X[:60], Y[:60]).export(tmp_path / "x.onnx", to="onnx")

@@ -13,11 +13,11 @@ from slimsvm.tables import TableEncoding, table_of
 from slimsvm.tables.encoders import MOST_LEVELS, Levels, ManyLevels, Numbers, Times
 
 
-def learned(columns, targets=None, weights=None):
+def learned(columns, targets=None, weights=None, **options):
     table = table_of(columns)
     targets = np.zeros((table.n_rows, 1)) if targets is None else targets
     weights = np.ones(table.n_rows) if weights is None else weights
-    return TableEncoding.learn(table, targets, weights)
+    return TableEncoding.learn(table, targets, weights, **options)
 
 
 def told(columns):
@@ -54,6 +54,26 @@ def test_missing_numbers_are_in_the_middle_and_flagged():
 def test_a_number_that_is_missing_for_the_first_time_is_in_the_middle():
     encoding, _ = learned({"x": NUMBERS})
     assert encoding.features(table_of({"x": [None, 0.0]}))[0] == 0.0
+
+
+def test_straight_numbers_are_places_in_the_range_and_come_last():
+    """A missing one is in the middle."""
+    columns = {"x": [2.0, np.nan, 6.0, 4.0], "level": ["a", "b", "a", "b"], "y": [10.0, 30.0, 20.0, 20.0]}
+    encoding, features = learned(columns, straight=True)
+    plain, ranked = learned(columns)
+    assert encoding.n_features == 7
+    assert plain.n_features == len(encoding.are_flags) == 5
+    np.testing.assert_array_equal(features[:, :5], ranked)
+    assert features[:, 5:].tolist() == [[0.0, 0.0], [0.5, 1.0], [1.0, 0.5], [0.5, 0.5]]
+    assert encoding.columns.tolist() == [0, 0, 1, 1, 2, 0, 2]
+    beyond = table_of({"y": [70.0, 0.0, -20.0, None], "level": ["a"] * 4, "x": [8.0, -2.0, 1e300, -1e300]})
+    assert encoding.features(beyond)[:, 5:].tolist() == [[1.5, 3.0], [-1.0, -0.5], [3.0, -1.5], [-2.0, 0.5]]
+    np.testing.assert_array_equal(encoding.without_straight().features(beyond), plain.features(beyond))
+
+
+@pytest.mark.parametrize("numbers", [[1e308, -1e308], [0.0, 5e-324], [3.0, np.nan]])
+def test_numbers_without_a_range_are_not_straight(numbers):
+    assert learned({"x": numbers * 3}, straight=True)[0].encoders[0].n_straight == 0
 
 
 @pytest.mark.parametrize(
@@ -305,7 +325,7 @@ def test_an_encoding_survives_as_json_and_arrays():
         "time": np.datetime64("2020-01-01") + rng.integers(0, 999, n),
         "constant": [1] * n,
     }
-    encoding, _ = learned(columns, rng.normal(size=(n, 2)))
+    encoding, _ = learned(columns, rng.normal(size=(n, 2)), straight=True)
     arrays = {}
     facts = json.loads(json.dumps(encoding.pack(arrays)))
     read = TableEncoding.unpack(facts, arrays)
@@ -317,3 +337,6 @@ def test_an_encoding_survives_as_json_and_arrays():
     for part in (arrays["columns_float32"][:-1], np.append(arrays["columns_float32"], 0)):
         with pytest.raises(ValueError, match=r"reshape|more numbers"):
             TableEncoding.unpack(facts, arrays | {"columns_float32": part})
+    facts["columns"][0]["straight"] = "yes"
+    with pytest.raises(ValueError, match="column 'number' has parts that do not fit together"):
+        TableEncoding.unpack(facts, arrays)

@@ -18,7 +18,7 @@ BYTES_AT_LEAST = 300e6
 
 
 class SlimSVMModel(AbstractModel):
-    """A weighted mean of exact kernel SVMs in learned scales and an additive model, chosen out of fold.
+    """A weighted mean of exact kernel SVMs in learned scales, an additive and a linear model, chosen out of fold.
 
     Columns are encoded by slimsvm: numbers by rank, categories by level or by their targets, missing values as such.
     There is no validation set to stop by: the choice is made on five folds of the training rows, so ``X_val`` is left

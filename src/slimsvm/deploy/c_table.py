@@ -1,6 +1,7 @@
 """A table as one C99 header: it encodes a row's columns, and averages what the models predict.
 
-Each model is a header of its own (`c_header`), all in one file. The additive one is a linear model of splines.
+Each model is a header of its own (`c_header`), all in one file. The additive one is a linear model of splines; the
+linear one is that of a row's features, of which other models see the first ones.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ TIMES = """\
 """
 CYCLE = "    NAME_wave(missing, {turns}, x + {at});\n"
 TURNS = {"year": "NAME_year(day)", "week": "day / 7.0", "day": "day"}
+STRAIGHT = "    x[{at}] = NAME_rank(missing ? {middle} : values[{j}], 2, NAME_line{j}, NAME_line{j} + 2);\n"
 FLAG = "    x[{at}] = missing ? 1.0f : 0.0f;\n"
 LEVELS = """\
     /* {said} */
@@ -202,17 +204,19 @@ def _as_users_have_it(model: TableModel, part: Any, lines: Array) -> PlainModel:
     if isinstance(part, AdditiveModel):
         weights = part.weights
         linear = model_of_table(KERNELS["linear"](), len(weights), None, weights, part.intercept, model.classes)
-        part = replace(linear, examples=_some_splines(part))
+        part = replace(linear, examples=_some_splines(part, model.encoding.are_flags))
     if model.classes is not None:
         return replace(part, calibration=lines)
     return replace(part, coef=model.spread * part.coef, intercept=model.mean + model.spread * part.intercept)
 
 
-def _some_splines(part: AdditiveModel) -> Array:
-    """Rows as the linear model sees them: random flags, and splines of normal deviates."""
-    numbers = np.random.default_rng(0).standard_normal((PROBES, len(part.are_flags)))
+def _some_splines(part: AdditiveModel, are_flags: Array) -> Array:
+    """Rows as the linear model sees them: random flags, and splines of normal deviates, or these themselves."""
+    numbers = np.random.default_rng(0).standard_normal((PROBES, part.n_features))
+    flags = np.flatnonzero(are_flags)
+    numbers[:, flags] = numbers[:, flags] > 0
     splines = [every_spline(*own) for own in splines_of_columns(numbers[:, ~part.are_flags])]
-    return np.hstack([numbers[:, part.are_flags] > 0, *splines])
+    return np.hstack([numbers[:, part.are_flags], *splines])
 
 
 def _mean(model: TableModel, parts: list[PlainModel], name: str, dtype: str) -> tuple[str, int, str]:
@@ -225,15 +229,15 @@ def _mean(model: TableModel, parts: list[PlainModel], name: str, dtype: str) -> 
     dtype = written[0][-1]
     body, splines, are_flags = "", "", model.encoding.are_flags
     for j, (part, (weight, own, _)) in enumerate(zip(parts, model.members, strict=True)):
-        is_additive = isinstance(own, AdditiveModel)
-        if is_additive and not splines:
+        has_splines = isinstance(own, AdditiveModel) and not own.are_flags.all()
+        if has_splines and not splines:
             splines = _splines(are_flags, dtype)
             body += f"    float splines[{part.n_features}];\n    NAME_splines(x, splines);\n"
         added = ADD_NUMBER if model.classes is None else ADD_PROBABILITIES
-        body += added.format(j=j, row="splines" if is_additive else "x", weight=number(weight, dtype))
+        body += added.format(j=j, row="splines" if has_splines else "x", weight=number(weight, dtype))
     mean = splines + (MEAN_OF_NUMBERS if model.classes is None else MEAN_OF_CLASSES).format(body=body)
     facts = {"n_columns": len(model.encoding.encoders), "text": f"the weighted mean of {counted(parts)}"}
-    head = HEAD.format(dtype=dtype, n_features=len(are_flags), **facts)
+    head = HEAD.format(dtype=dtype, n_features=model.encoding.n_features, **facts)
     head, mean = named(in_type(head, dtype), name), named(in_type(mean, dtype), name)
     if model.classes is not None:
         head += named(f"#define NAME_N_CLASSES {len(model.classes)}\n\n", name) + classes_array(model.classes, name)
@@ -262,6 +266,7 @@ def _encode(model: TableModel, name: str, real: str) -> str:
         return re.sub(r"\bfloat\b", real, named(template, name)).format(**values)
 
     constants, body, levels, at = "", "", list[list[str | None]](), 0
+    straight = iter(range(len(model.encoding.are_flags), model.encoding.n_features))
     for j, encoder in enumerate(model.encoding.encoders):
         said = f"{encoder.name}: {encoder.told()}".replace("*/", "* /").replace("/*", "/ *")
         said = said.encode("ascii", "replace").decode()
@@ -274,6 +279,9 @@ def _encode(model: TableModel, name: str, real: str) -> str:
             for k, cycle in enumerate(cycles):
                 body += filled(CYCLE, turns=named(TURNS[cycle], name), at=at + 1 + 2 * k)
             body += filled(FLAG, at=at + encoder.width - 1) * encoder.flags_missing
+            if isinstance(encoder, Numbers) and encoder.straight:
+                constants += array(f"line{j}", np.concatenate(encoder.line), "[4]", "float64")
+                body += filled(STRAIGHT, j=j, at=next(straight), middle=number(encoder.middle, "float64"))
         elif isinstance(encoder, Levels):
             body += filled(LEVELS, n=len(encoder.levels), **place)
         elif isinstance(encoder, ManyLevels):

@@ -18,7 +18,7 @@ from slimsvm.tables.encoders import facts_of
 from slimsvm.whole_file import write_whole
 
 FORMAT, VERSION, SCALED_VERSION, ENCODED_VERSION = "slimsvm model", 1, 2, 3
-TABLE_FORMAT, TABLE_VERSION = "slimsvm table", 1
+TABLE_FORMAT, TABLE_VERSION, STRAIGHT_VERSION = "slimsvm table", 1, 2
 
 
 def write_json_model(model: PlainModel, path: Any) -> str:
@@ -109,11 +109,12 @@ def write_table_json(model: TableModel, path: Any) -> str:
         if isinstance(part, PlainModel):
             facts = json_parts(replace(part, calibration=lines if len(lines) else None))
         else:
-            facts = {"kind": "additive", "weights": part.weights.tolist(), "intercept": part.intercept.tolist(),
-                     "calibration": lines.tolist()}  # fmt: skip
+            facts = {"kind": "linear" if part.are_flags.all() else "additive", "weights": part.weights.tolist(),
+                     "intercept": part.intercept.tolist(), "calibration": lines.tolist()}  # fmt: skip
         members.append({"weight": weight} | facts)
     classes = None if model.classes is None else model.classes.tolist()
-    parts = {"format": TABLE_FORMAT, "version": TABLE_VERSION, "classes": classes, "mean": model.mean,
+    version = TABLE_VERSION if model.encoding.n_features == len(model.encoding.are_flags) else STRAIGHT_VERSION
+    parts = {"format": TABLE_FORMAT, "version": version, "classes": classes, "mean": model.mean,
              "spread": model.spread, "are_flags": model.encoding.are_flags.tolist(), "columns": columns,
              "machines": members}  # fmt: skip
     text = json.dumps(parts, allow_nan=False) + "\n"

@@ -60,7 +60,9 @@ def write_table_onnx(model: TableModel, path: Any, dtype: str = "auto", alpha: A
     check_installed()
     start = "/" * (1 + max(len(encoder.name) for encoder in encoders))  # a name that no column has
     graph = Graph(DOUBLE, np.float64, named=lambda name: start + name)
-    rows = graph.cast(graph.op("Concat", *(_features(graph, each) for each in encoders), axis=1), np.float32)
+    found = [_features(graph, each) for each in encoders]
+    found += [_straight(graph, each) for each in encoders if isinstance(each, Numbers) and each.straight]
+    rows = graph.cast(graph.op("Concat", *found, axis=1), np.float32)
     mean = _mean(graph, model, Node(graph, graph.cast(rows, np.float64), np.float64), dtype)
     outputs = _predicted(graph, model, mean)
     inputs = {e.name: (np.float64 if isinstance(e, Numbers | Times) else "str", ["n"]) for e in encoders}
@@ -113,6 +115,13 @@ def _of_numbers(graph: Graph, encoder: Numbers | Times) -> str:
     return graph.op("Concat", *columns, axis=1)
 
 
+def _straight(graph: Graph, encoder: Numbers) -> str:
+    """The number itself (n, 1), as linear models see it."""
+    given = Node(graph, encoder.name, np.float64)
+    value = given.op("Where", given.op("IsNaN", given), np.float64(encoder.middle), given)
+    return value.op("Unsqueeze", _interpolated(value, *encoder.line), np.array([1])).name
+
+
 def _interpolated(x: Node, values: Array, deviates: Array) -> Node:
     """`numpy.interp` of numbers (n,)."""
     if len(values) == 1:
@@ -138,10 +147,12 @@ def _looked_up(place: Node, values: Array) -> Node:
 
 def _mean(graph: Graph, model: TableModel, rows: Node, dtype: str) -> Node:
     """The weighted mean of the models' probabilities (n, n_classes), or numbers (n, 1)."""
-    found = list[Node]()
+    found, seen_by_all = list[Node](), rows
+    if (n := len(model.encoding.are_flags)) < model.encoding.n_features:
+        seen_by_all = rows.op("Slice", rows, np.array([0]), np.array([n]), np.array([1]))
     for weight, part, lines in model.members:
         is_kernel = isinstance(part, PlainModel)
-        scores = _kernel_scores(graph, part, lines, rows, dtype) if is_kernel else _additive_scores(part, rows)
+        scores = _kernel_scores(graph, part, lines, seen_by_all, dtype) if is_kernel else _additive_scores(part, rows)
         found.append(_predictions(scores, lines, model.classes) * weight)
     return reduce(Node.__add__, found)
 
@@ -154,7 +165,7 @@ def _kernel_scores(graph: Graph, part: PlainModel, lines: Array, rows: Node, dty
 
 
 def _additive_scores(part: AdditiveModel, rows: Node) -> Node:
-    """Scores of the additive model: flags and powers of numbers, times weights."""
+    """Scores of an additive or linear model: what is taken as it is, and powers of numbers, times weights."""
     flags, numbers = np.flatnonzero(part.are_flags), np.flatnonzero(~part.are_flags)
     weights = list(part.weights[: len(flags)])
     parts = [rows.op("Gather", rows, flags, axis=1)] if len(flags) else []

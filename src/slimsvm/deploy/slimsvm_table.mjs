@@ -34,7 +34,8 @@ export class SlimTable {
   #means(rows) {
     const encoded = rows.map((row) => this.#encode(row)), n = this.labels.length;
     const found = this.facts.models.map((model, m) => {
-      const scores = model.file ? this.kernels[m].scores(encoded) : encoded.map((x) => additive(x, model, this.facts.flags));
+      const seen = encoded.map((x) => x.slice(0, model.n)); // straight numbers, which are last, are a linear model's
+      const scores = model.file ? this.kernels[m].scores(seen) : seen.map((x) => additive(x, model));
       return n ? scores.map((own) => coupled(own.map((score, c) => logOdds(score, model.calibration[c])), n)) : scores;
     });
     const mean = (i, c) => found.reduce((sum, own, m) => sum + this.facts.models[m].weight * own[i][c], 0);
@@ -42,12 +43,16 @@ export class SlimTable {
   }
 
   #encode(row) {
+    const straight = [];
     const parts = this.facts.columns.map((column, j) => {
       if (column.kind === "left out") return [];
       if (!Array.isArray(row) && !Object.hasOwn(row, column.name)) throw new Error(`column '${column.name}' is missing`);
-      return KINDS_OF_COLUMNS[column.kind](Array.isArray(row) ? row[j] : row[column.name], column);
+      const value = Array.isArray(row) ? row[j] : row[column.name];
+      const line = column.straight; // linear models see a number itself, too
+      if (line) straight.push(interpolated(isGone(value) ? line.middle : Number(value), line));
+      return KINDS_OF_COLUMNS[column.kind](value, column);
     });
-    const features = parts.flat().map(Math.fround);
+    const features = [...parts.flat(), ...straight].map(Math.fround);
     return features.length ? features : [0];
   }
 }
@@ -97,8 +102,9 @@ const KINDS_OF_COLUMNS = {
   "many levels": (value, column) => column.means[placeOf(value, column)],
 };
 
-// Scores by flags and cubic splines; de Boor: A Practical Guide to Splines, 1978, the recurrence over degrees.
-function additive(x, { weights, intercept, knots }, flags) {
+// Scores by what is taken as it is, and cubic splines; de Boor: A Practical Guide to Splines, 1978, the recurrence over
+// degrees.
+function additive(x, { weights, intercept, knots, flags }) {
   const scores = [...intercept], n = knots.length - 4, end = knots.at(-1);
   const add = (value, place) => weights[place].forEach((weight, c) => (scores[c] += value * weight));
   let place = 0;

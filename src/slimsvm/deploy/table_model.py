@@ -41,7 +41,8 @@ class TableModel:
         """Probabilities (n, n_classes), or numbers (n, 1), of encoded rows."""
         n_classes = 0 if self.classes is None else len(self.classes)
         found: Any = sum(
-            weight * predictions_of(part.scores(X), lines, n_classes) for weight, part, lines in self.members
+            weight * predictions_of(part.scores(X[:, : part.n_features]), lines, n_classes)
+            for weight, part, lines in self.members
         )
         if self.classes is None:
             return np.asarray(self.mean + self.spread * found)
@@ -68,21 +69,20 @@ def table_model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table
     of_classes = [] if classes is None else misfits_of_classes(arrays)
     model = TableModel(encoding, [], classes, numbers.get("mean_y_", 0.0), numbers.get("spread_y_", 1.0),
                        checked_misfits(arrays), of_classes)  # fmt: skip
-    vectors, n_features = unpack_vectors(encoding.are_flags, arrays), len(encoding.are_flags)
+    vectors, n_seen = unpack_vectors(encoding.are_flags, arrays), len(encoding.are_flags)
     n_lines = 0 if classes is None else model.n_outputs
     for j, fact in enumerate(header["machines"]):
         own = own_arrays(j, arrays)
-        coef = own["weights"].astype(np.float64) if "weights" in own else dense_coef(fact, own)
-        n_rows = n_splines(encoding.are_flags) if "weights" in own else len(own["rows"])
-        if coef.shape != (n_rows, model.n_outputs) or own["intercept"].shape != (model.n_outputs,):
-            raise ValueError(f"model {j} has coefficients of shape {coef.shape} for {n_rows} rows")
+        part: Any = model_without_kernel(fact, own, encoding) if "weights" in own else None
+        coef = dense_coef(fact, own) if part is None else part.weights
+        if coef.shape[1:] != (model.n_outputs,) or own["intercept"].shape != (model.n_outputs,):
+            raise ValueError(f"model {j} has coefficients of shape {coef.shape} for {model.n_outputs} scores")
         if own["calibration"].shape != (n_lines, 4) or not 0 < fact["weight"] <= 1:
             raise ValueError(f"model {j} has a calibration of shape {own['calibration'].shape}")
-        part: Any = AdditiveModel(coef, own["intercept"], encoding.are_flags)
-        if "weights" not in own:
+        if part is None:
             kernel = KERNELS[fact["kernel"]["kernel"]].from_header(fact["kernel"], own)
             basis = vectors[own["rows"]].astype(np.float64)
-            part = model_of_table(kernel, n_features, basis, coef, own["intercept"], classes)
+            part = model_of_table(kernel, n_seen, basis, coef, own["intercept"], classes)
         model.members.append((float(fact["weight"]), part, own["calibration"]))
     if not model.members:
         raise ValueError("there is no model")
@@ -125,10 +125,15 @@ def own_arrays(j: int, arrays: Mapping[str, Array]) -> dict[str, Array]:
     return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
 
 
-def n_splines(are_flags: Array) -> int:
-    """Weights of the additive model for each output."""
-    n_flags = int(np.count_nonzero(are_flags))
-    return n_flags + N_SPLINES * (len(are_flags) - n_flags)
+def model_without_kernel(fact: Mapping[str, Any], own: Mapping[str, Array], encoding: TableEncoding) -> AdditiveModel:
+    """The additive model of a file, or the linear one, which sees all features, and each as it is."""
+    is_linear = fact["recipe"][0] == "linear"
+    as_they_are = np.ones(encoding.n_features, bool) if is_linear else encoding.are_flags
+    weights, n_flags = own["weights"].astype(np.float64), int(np.count_nonzero(as_they_are))
+    n_rows = n_flags + N_SPLINES * (len(as_they_are) - n_flags)
+    if weights.ndim != 2 or len(weights) != n_rows:
+        raise ValueError(f"a model without a kernel has weights of shape {weights.shape} for {n_rows} rows")
+    return AdditiveModel(weights, own["intercept"], as_they_are)
 
 
 def dense_coef(fact: Mapping[str, Any], own: Mapping[str, Array]) -> Array:

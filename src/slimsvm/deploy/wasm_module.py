@@ -132,11 +132,10 @@ def _short(values: np.ndarray) -> np.ndarray:
 def write_table_wasm(model: TableModel, path: Any) -> str:
     """Write encoders and models as an ES module; say what was written."""
     check_labels(model.classes)
-    facts = {
+    facts: dict[str, Any] = {
         "classes": None if model.classes is None else model.classes.tolist(),
         "mean": model.mean,
         "spread": model.spread,
-        "flags": model.encoding.are_flags.tolist(),
         "columns": [column_facts(encoder) for encoder in model.encoding.encoders],
         "models": [model_facts(*each) for each in model.members],
     }
@@ -153,6 +152,9 @@ def column_facts(encoder: Encoder) -> dict[str, Any]:
     if isinstance(encoder, Numbers | Times):
         facts |= {"values": encoder.values.tolist(), "deviates": encoder.deviates.tolist()}
         facts |= {"flag": encoder.flags_missing}
+    if isinstance(encoder, Numbers) and encoder.straight:
+        values, deviates = (part.tolist() for part in encoder.line)
+        facts["straight"] = {"values": values, "deviates": deviates, "middle": encoder.middle}
     if isinstance(encoder, Times):
         facts["cycles"] = list(encoder.cycles)
     if isinstance(encoder, Levels | ManyLevels):
@@ -164,13 +166,14 @@ def column_facts(encoder: Encoder) -> dict[str, Any]:
 
 
 def model_facts(weight: float, part: Any, lines: np.ndarray) -> dict[str, Any]:
-    """What JavaScript knows of a model: the file that the runtime scores by, or the additive model's weights."""
-    facts: dict[str, Any] = {"weight": weight, "calibration": lines.tolist()}
+    """What JavaScript knows of a model: the file that the runtime scores by, or the weights of one without a kernel."""
+    facts: dict[str, Any] = {"weight": weight, "calibration": lines.tolist(), "n": part.n_features}
     if isinstance(part, PlainModel):
         scores_of_pairs = {"decision_function_shape": "ovo"} if part.kind == "pairs" else {}
         return facts | {"file": base64(slim_bytes(replace(part, options=scores_of_pairs)))}
     return facts | {
         "weights": part.weights.tolist(),
         "intercept": part.intercept.tolist(),
+        "flags": part.are_flags.tolist(),
         "knots": KNOTS.tolist(),
     }

@@ -38,6 +38,7 @@ from slimsvm.estimators._shared.table_search import (
     mean_of,
     members_of,
     misfits_of,
+    n_seen,
     search,
 )
 from slimsvm.estimators._shared.table_small import small_member
@@ -55,7 +56,8 @@ Parameters
 ----------
 preset : {"accurate", "small"}, default="accurate"
     "accurate": a weighted mean of models. "small": one kernel model with at most ``max_basis`` vectors, or an additive
-    model with no more numbers. It learns what the mean predicts, or is one of the mean's models, where that is better.
+    or linear model with no more numbers. It learns what the mean predicts, or is one of the mean's models, where that
+    is better.
 max_basis : int, default=200
     Largest number of vectors with ``preset="small"``.
 time_limit : float or None, default=None
@@ -71,7 +73,7 @@ Attributes
 ----------
 machines_ : list
     The models of the mean. Each has ``recipe``, ``weight``, ``model`` (a `KernelExpansion` of encoded rows, or an
-    additive model) and ``calibration``.
+    additive or linear model) and ``calibration``.
 encoding_ : TableEncoding
     How each column is encoded.
 report_ : str
@@ -135,6 +137,8 @@ class TableEstimator(BaseEstimator):
             self.nonconformity_ = misfits.of_all
             if misfits.of_classes:
                 self.nonconformity_of_classes_ = misfits.of_classes
+            if all(n_seen(member.model) <= len(rows.are_flags) for member in self.machines_):
+                self.encoding_ = self.encoding_.without_straight()
             with no_limit():
                 self.feature_importances_ = importances_of(self.machines_, self.encoding_, rows)
         self.n_features_in_ = len(table.columns)
@@ -302,8 +306,9 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     rows. Dates become their rank, and their position in the year, the week and the day. Columns with a single value and
     unnamed columns of row numbers are left out.
 
-    Kernel SVMs with several kernels, gammas and C, and an additive model, are tried on five folds and calibrated. The
-    weighted mean of models with the lowest log loss on held-out folds is trained on all rows.
+    Kernel SVMs with several kernels, gammas and C, an additive model, and a linear model, which sees numbers as they
+    are, too, are tried on five folds and calibrated. The weighted mean of models with the lowest log loss on held-out
+    folds is trained on all rows.
 
     Parameters
     ----------
@@ -451,8 +456,9 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 class TableRegressor(RegressorMixin, TableEstimator):
     """Predict numbers from the rows of a table; columns are as in `TableClassifier`.
 
-    Kernel SVMs with several kernels, gammas and C, and an additive model, are tried on five folds. The weighted mean of
-    models with the lowest squared error on held-out folds is trained on all rows.
+    Kernel SVMs with several kernels, gammas and C, an additive model, and a linear model, which sees numbers as they
+    are, too, are tried on five folds. The weighted mean of models with the lowest squared error on held-out folds is
+    trained on all rows.
 
     Parameters
     ----------

@@ -1,14 +1,15 @@
 """Columns of a table as features: numbers by rank, few levels one by one, many by their targets, times by cycles.
 
 An encoder is plain data: names, levels and arrays. `features` of a column are float64 of shape (n_rows, width);
-`TableEncoding` puts those of all columns side by side.
+`TableEncoding` puts those of all columns side by side. Ranks bend what is straight: of linear models alone each number
+is a feature in its own unit, too, and these straight ones come last, after the features of all columns.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,9 @@ MOST_VALUES = 256
 MOST_LEVELS = 30
 # A level of fewer rows is as one that was never seen.
 FEWEST_ROWS = 2
+# A straight number is its place in the range of the training rows, from 0 to 1. It goes on beyond by so many ranges.
+BEYOND = 2.0
+PLACES = np.array([-BEYOND, 1.0 + BEYOND])
 # Parts of the rows, each of which has the features of many levels from the targets of the others.
 PARTS = 5
 DAY, DAYS_OF_YEAR = 86_400e6, 365.2425  # microseconds; days
@@ -42,16 +46,21 @@ class Encoder:
 
     @property
     def width(self) -> int:
-        """Number of features."""
+        """Number of features that all models see."""
+        return 0
+
+    @property
+    def n_straight(self) -> int:
+        """Number of further features, that linear models alone see."""
         return 0
 
     @property
     def n_flags(self) -> int:
-        """How many of the features, the last ones, are 0 or 1."""
+        """How many of the features that all models see, the last ones, are 0 or 1."""
         return 0
 
     def features(self, column: Column) -> Array:
-        """Features of new rows."""
+        """Features of new rows, of shape (n_rows, width + n_straight)."""
         return np.zeros((len(column.values), 0))
 
     def told(self) -> str:
@@ -73,17 +82,20 @@ class LeftOut(Encoder):
 
 @dataclass(frozen=True)
 class Numbers(Encoder):
-    """A number by its rank among the training rows; a missing one is in the middle, and is flagged."""
+    """A number by its rank among the training rows; a missing one is in the middle, and is flagged. It may be straight,
+    too.
+    """
 
     style: str
     flags_missing: bool
     values: Array
     deviates: Array
+    straight: bool
     kind: ClassVar[str] = "numbers"
 
     @classmethod
-    def of(cls, column: Column, style: str, weights: Array, most: int) -> Encoder:
-        """Learn the ranks."""
+    def of(cls, column: Column, style: str, weights: Array, most: int, straight: bool) -> Encoder:
+        """Learn the ranks; the number is straight, too, if it may be and has a range."""
         numbers = as_numbers(column, style)
         present = ~np.isnan(numbers)
         if not present.any():
@@ -93,7 +105,28 @@ class Numbers(Encoder):
             return LeftOut(column.name, "all rows have the same value")
         if UNNAMED.fullmatch(column.name) and len(values) == min(len(numbers), most) and _are_row_numbers(numbers):
             return LeftOut(column.name, "an index: it has no name, and a whole number of its own for each row")
-        return cls(column.name, style, not bool(present.all()), values, deviates)
+        encoder = cls(column.name, style, not bool(present.all()), values, deviates, straight)
+        return encoder if encoder.has_range else replace(encoder, straight=False)
+
+    @property
+    def line(self) -> tuple[Array, Array]:
+        """Two numbers and their places, between which straight ones are interpolated; beyond them they are as these."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = BEYOND * (self.values[-1] - self.values[0])
+            return np.array([self.values[0] - reach, self.values[-1] + reach]), PLACES
+
+    @property
+    def has_range(self) -> bool:
+        """Whether numbers of training rows are apart, and not too far to be on a line."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            numbers, places = map(np.diff, self.line)
+            slope = float((places / numbers)[0])
+        return 0 < slope < np.inf
+
+    @property
+    def middle(self) -> float:
+        """The number that a missing one is taken for: its rank is in the middle."""
+        return float(np.interp(0.0, self.deviates, self.values))
 
     @property
     def width(self) -> int:
@@ -101,18 +134,24 @@ class Numbers(Encoder):
         return 1 + self.flags_missing
 
     @property
+    def n_straight(self) -> int:
+        """The number itself, if it is straight, too."""
+        return int(self.straight)
+
+    @property
     def n_flags(self) -> int:
         """Whether the number is missing."""
         return int(self.flags_missing)
 
     def features(self, column: Column) -> Array:
-        """Ranks interpolated between those of training rows; beyond them the last one's."""
+        """Ranks interpolated between those of training rows, beyond them the last one's; then what else there is."""
         numbers = as_numbers(column, self.style)
         is_missing = np.isnan(numbers)
-        ranks = np.where(
-            is_missing, 0.0, np.interp(np.where(is_missing, self.values[0], numbers), self.values, self.deviates)
-        )
-        return np.column_stack([ranks, is_missing]) if self.flags_missing else ranks[:, None]
+        numbers = np.where(is_missing, self.middle, numbers)
+        found = [np.where(is_missing, 0.0, np.interp(numbers, self.values, self.deviates))]
+        found += [is_missing] * self.flags_missing
+        found += [np.interp(numbers, *self.line)] * self.straight
+        return np.column_stack(found)
 
     def told(self) -> str:
         """Numbers, and whether some are missing."""
@@ -293,13 +332,15 @@ class Times(Encoder):
 KINDS: dict[str, type[Encoder]] = {cls.kind: cls for cls in (LeftOut, Numbers, Levels, ManyLevels, Times)}
 
 
-def encoder_of(column: Column, targets: Array, weights: Array, most: int = MOST_VALUES) -> tuple[Encoder, Array]:
-    """The encoder of a column, with so many values of numbers and times, and the features of the training rows."""
+def encoder_of(column: Column, targets: Array, weights: Array, most: int, straight: bool) -> tuple[Encoder, Array]:
+    """The encoder of a column, with so many values of numbers and times, and the features of the training rows; numbers
+    may be straight, too.
+    """
     style = style_of(column) if column.kind == "texts" else "point" if column.kind == "numbers" else None
     order = ISO if column.kind == "times" else order_of(column) if column.kind == "texts" else None
     encoder: Encoder
     if style is not None:
-        encoder = Numbers.of(column, style, weights, most)
+        encoder = Numbers.of(column, style, weights, most, straight)
     elif order is not None:
         encoder = Times.of(column, order, weights, most)
     else:
@@ -404,6 +445,7 @@ def check_encoder(encoder: Encoder) -> None:
         is_right &= bool((np.diff(values) > 0).all() and np.isfinite(deviates).all())
     if isinstance(encoder, Numbers):
         is_right &= encoder.style in STYLES
+        is_right &= encoder.straight is False or (encoder.straight is True and encoder.has_range)
     if isinstance(encoder, Times):
         is_right &= encoder.order in (ISO, *ORDERS)
     if isinstance(encoder, Levels | ManyLevels):
@@ -427,25 +469,37 @@ class TableEncoding:
 
     @classmethod
     def learn(
-        cls, table: Table, targets: Array, weights: Array, most_values: int = MOST_VALUES
+        cls, table: Table, targets: Array, weights: Array, most_values: int = MOST_VALUES, straight: bool = False
     ) -> tuple[TableEncoding, Array]:
         """The encoding of a table, and the features of its rows.
 
         For columns of many levels the features of a row come from the targets (n_rows, m) of other rows. Of a column of
-        numbers, or of times, so many values are kept.
+        numbers, or of times, so many values are kept. Numbers may be straight, too.
         """
-        found = [encoder_of(column, targets, weights, most_values) for column in table.columns]
+        found = [encoder_of(column, targets, weights, most_values, straight) for column in table.columns]
         encoding = cls(tuple(encoder for encoder, _ in found), table.has_names)
-        return encoding, _joined([features for _, features in found], table.n_rows)
+        return encoding, _joined(found, table.n_rows)
+
+    def without_straight(self) -> TableEncoding:
+        """The encoding of tables that no linear model sees."""
+        encoders = (replace(e, straight=False) if isinstance(e, Numbers) else e for e in self.encoders)
+        return replace(self, encoders=tuple(encoders))
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are: those that all models see, and straight ones."""
+        return len(self.are_flags) + sum(encoder.n_straight for encoder in self.encoders)
 
     @property
     def columns(self) -> Array:
         """The number of the column that each feature comes from."""
-        return np.repeat(np.arange(len(self.encoders)), [encoder.width for encoder in self.encoders])
+        seen_by_all, straight = ([e.width for e in self.encoders], [e.n_straight for e in self.encoders])
+        places = np.arange(len(self.encoders))
+        return np.concatenate([np.repeat(places, seen_by_all), np.repeat(places, straight)])
 
     @property
     def are_flags(self) -> Array:
-        """Which features are 0 or 1."""
+        """Which of the features that all models see are 0 or 1."""
         flags = np.concatenate([np.arange(e.width) >= e.width - e.n_flags for e in self.encoders])
         return flags if len(flags) else np.array([False])
 
@@ -458,7 +512,7 @@ class TableEncoding:
             found = [(encoder, by_name[encoder.name]) for encoder in self.encoders if encoder.width]
         else:
             found = [pair for pair in zip(self.encoders, table.columns, strict=True) if pair[0].width]
-        return _joined([encoder.features(column) for encoder, column in found], table.n_rows)
+        return _joined([(encoder, encoder.features(column)) for encoder, column in found], table.n_rows)
 
     @property
     def needed(self) -> list[str] | None:
@@ -489,7 +543,9 @@ class TableEncoding:
         return cls(tuple(columns), bool(facts["has_names"]))
 
 
-def _joined(parts: list[Array], n_rows: int) -> Array:
-    """Features side by side; one that is 0 where there are none."""
+def _joined(found: list[tuple[Encoder, Array]], n_rows: int) -> Array:
+    """Features side by side, the straight ones last; one that is 0 where there are none."""
+    parts = [features[:, : encoder.width] for encoder, features in found]
+    parts += [features[:, encoder.width :] for encoder, features in found if encoder.n_straight]
     features = np.concatenate([np.zeros((n_rows, 0)), *parts], axis=1).astype(np.float32)
     return features if features.shape[1] else np.zeros((n_rows, 1), np.float32)

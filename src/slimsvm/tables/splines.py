@@ -75,7 +75,12 @@ class AdditiveModel:
 
     weights: Array  # (n_splines, n_outputs)
     intercept: Array
-    are_flags: Array  # which features are 0 or 1
+    are_flags: Array  # which features are 0 or 1; all of a linear model, which are as they are
+
+    @property
+    def n_features(self) -> int:
+        """How many features the model sees."""
+        return len(self.are_flags)
 
     def scores(self, X: Array, n_jobs: int | None = None) -> Array:
         """Scores (n, n_outputs) of encoded rows; a row has the same in any batch."""

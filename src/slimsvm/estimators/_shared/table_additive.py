@@ -2,7 +2,8 @@
 
 A curve is a cubic spline of the number's rank, with knots at the quartiles. Weights have a squared penalty, in units in
 which every spline varies by 1; the loss is the logistic one, or the squared one of numbers. Tables whose columns act
-nearly one by one, and those with a rare class, want it beside the models (docs/experiments/tables.md).
+nearly one by one, and those with a rare class, want it beside the models (docs/experiments/tables.md). A linear model
+takes all features as this one takes flags, and straight numbers, too: it learns sums of columns with heavy tails.
 """
 
 from __future__ import annotations

@@ -12,14 +12,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from slimsvm.deploy.plain_model import check_params
-from slimsvm.deploy.table_model import checked_misfits, dense_coef, misfits_of_classes, own_arrays, unpack_vectors
+from slimsvm.deploy.table_model import (
+    checked_misfits,
+    dense_coef,
+    misfits_of_classes,
+    model_without_kernel,
+    own_arrays,
+    unpack_vectors,
+)
 from slimsvm.estimators._shared.table_goals import ClassGoal, Goal, NumberGoal
-from slimsvm.estimators._shared.table_search import ADDITIVE, Member, Recipe
+from slimsvm.estimators._shared.table_search import Member, Recipe
 from slimsvm.kernels import KERNELS
 from slimsvm.model import KernelExpansion, row_keys
 from slimsvm.modelfile import write_model
 from slimsvm.tables import TableEncoding
-from slimsvm.tables.splines import AdditiveModel
 
 Array = np.ndarray
 
@@ -72,7 +78,7 @@ def read_table_estimator(header: dict[str, Any], arrays: dict[str, Array], cls: 
     check_params(header["params"])
     estimator.set_params(**header["params"])
     estimator.encoding_ = TableEncoding.unpack(header["table"], arrays)
-    estimator.machines_ = unpack_members(header["machines"], estimator.encoding_.are_flags, arrays)
+    estimator.machines_ = unpack_members(header["machines"], estimator.encoding_, arrays)
     estimator.report_ = str(header["report"])
     if isinstance(header["label"], str):
         estimator.label_name_ = header["label"]
@@ -161,17 +167,15 @@ def _pack_expansion(model: KernelExpansion, rows: Array) -> tuple[dict[str, Any]
     return {"kernel": kernel, "dtype": model.dtype, "n_outputs": coef.shape[1]}, parts | of_kernel
 
 
-def unpack_members(facts: list[dict[str, Any]], are_flags: Array, arrays: dict[str, Array]) -> list[Member]:
+def unpack_members(facts: list[dict[str, Any]], encoding: TableEncoding, arrays: dict[str, Array]) -> list[Member]:
     """The models that `pack_members` wrote; an error if they contradict themselves."""
-    vectors = unpack_vectors(are_flags, arrays)
+    vectors = unpack_vectors(encoding.are_flags, arrays)
     members = []
     for j, fact in enumerate(facts):
         own = own_arrays(j, arrays)
         recipe = Recipe(*fact["recipe"])
-        if recipe.kernel == ADDITIVE:
-            model: Any = AdditiveModel(own["weights"].astype(np.float64), own["intercept"], are_flags)
-        else:
-            model = _unpack_expansion(fact, own, vectors)
+        has_kernel = "weights" not in own
+        model: Any = _unpack_expansion(fact, own, vectors) if has_kernel else model_without_kernel(fact, own, encoding)
         members.append(Member(recipe, fact["weight"], model, own["calibration"]))
     return members
 

@@ -76,8 +76,8 @@ class Recipe:
 
     def told(self) -> str:
         """The recipe in words."""
-        if self.kernel == ADDITIVE:
-            return f"additive model with C={self.C:g}"
+        if self.kernel not in KERNELS:
+            return f"{self.kernel} model with C={self.C:g}"
         name, _, scales = self.kernel.partition(" in ")
         kernel = f"{name} kernel" + (f" in {scales}" if scales else "")
         loss = ", trained on predictions of the mean" if self.loss == "mean" else ""
@@ -94,11 +94,11 @@ KERNELS: dict[str, Callable[[Rows, float], kernels.Kernel]] = {
 }
 # Those whose vectors can be learned. RBF with a small gamma has coefficients of thousands there.
 SMOOTH = "matern32", "matern32 in learned scales"
-# The line that is no kernel's: `table_additive`.
-ADDITIVE = "additive"
+# The lines that are no kernel's: `table_additive`.
+ADDITIVE, LINEAR = "additive", "linear"
 # What is tried with fewer than LEAST_SCALED rows, and with more.
-OF_FEW_ROWS = "matern32", ADDITIVE, "rbf", "laplacian"
-OF_MANY_ROWS = "matern32", ADDITIVE, "laplacian in learned scales", "matern32 in learned scales"
+OF_FEW_ROWS = "matern32", ADDITIVE, LINEAR, "rbf", "laplacian"
+OF_MANY_ROWS = "matern32", ADDITIVE, LINEAR, "laplacian in learned scales", "matern32 in learned scales"
 # What is taken where there are too few rows to choose by.
 DEFAULT = Recipe("matern32", 0.25, 1.0)
 
@@ -121,8 +121,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Rows:
-    """Features of training rows with what they are trained for, which features are flags, the column that each comes
-    from, and how hard to try.
+    """Features of training rows with what they are trained for, which of those that all models see are flags, the
+    column that each comes from, and how hard to try.
     """
 
     features: Array
@@ -137,13 +137,18 @@ class Rows:
         """The rows at these positions."""
         return replace(self, features=self.features[index], y=self.y[index], weights=self.weights[index])
 
+    @made_once
+    def seen_by_all(self) -> Array:
+        """The features without straight ones."""
+        return np.ascontiguousarray(self.features[:, : len(self.are_flags)])
+
     def problem(self, kernel: str, factor: float) -> Problem:
         """The problem of a model, with C = 1."""
         # Few rows are solved to the last digit, so that weights and repeated rows do the same.
         is_rough = len(self.y) >= FEW_ROWS
         roughly: dict[str, Any] = {"tol": TOL, "precision": "float32", "to_compare": True} if is_rough else {}
         return Problem(
-            rows=as_rows(self.features),
+            rows=as_rows(self.seen_by_all),
             examples=self.goal.task.encode(self.y, self.weights),
             task=self.goal.task,
             kernel=KERNELS[kernel](self, factor),
@@ -155,8 +160,8 @@ class Rows:
 
     def gamma(self, is_scaled: bool = False) -> float:
         """One over the sum of the features' variances, half the mean squared distance; or of scaled features."""
-        mean = np.average(self.features, axis=0, weights=self.weights)
-        variances = np.average((self.features - mean) ** 2, axis=0, weights=self.weights)
+        mean = np.average(self.seen_by_all, axis=0, weights=self.weights)
+        variances = np.average((self.seen_by_all - mean) ** 2, axis=0, weights=self.weights)
         total = float((variances * self.scales**2 if is_scaled else variances).sum())
         return 1.0 / total if total > 0 else 1.0
 
@@ -227,7 +232,7 @@ def search(
     Of many rows some are taken. A time limit and Ctrl-C end the search early: what was tried until then counts; Ctrl-C
     ends the fit where nothing was tried.
     """
-    encoding, features = TableEncoding.learn(table, goal.targets(y), weights, most_values)
+    encoding, features = TableEncoding.learn(table, goal.targets(y), weights, most_values, straight=True)
     rows = merged(Rows(features, y, weights, encoding.are_flags, encoding.columns, goal, n_jobs))
     if len(y) < FEW_ROWS:
         parts = list(_folds_of_few(rows, rng))
@@ -265,9 +270,8 @@ def _tried(parts: list[Part], verbose: int) -> tuple[dict[Recipe, Any], bool]:
     was_cut = True
     try:
         with time_limit(share_of_time(SEARCH_SHARE)), suppress(OutOfTimeError):
-            kinds = OF_FEW_ROWS if len(y) < LEAST_SCALED else OF_MANY_ROWS
-            for kernel in one_by_one(kinds, "kinds of models, on held-out rows", verbose):
-                factors = GAMMA_FACTORS if kernel != ADDITIVE else (1.0,)
+            for kernel in one_by_one(kinds_for(parts[0][0], len(y)), "kinds of models, on held-out rows", verbose):
+                factors = GAMMA_FACTORS if kernel in KERNELS else (1.0,)
                 first = {factor: scores_along(parts[0], kernel, factor) for factor in factors}
                 own = goal, y[:n_first], weights[:n_first]
                 losses = {factor: min(judged(scores, *own)[0] for scores in first[factor]) for factor in factors}
@@ -283,9 +287,16 @@ def _tried(parts: list[Part], verbose: int) -> tuple[dict[Recipe, Any], bool]:
     return tried, was_cut
 
 
+def kinds_for(rows: Rows, n_rows: int) -> tuple[str, ...]:
+    """What is tried with so many rows; without straight numbers a linear model is an additive one, or little else."""
+    kinds = OF_FEW_ROWS if n_rows < LEAST_SCALED else OF_MANY_ROWS
+    has_straight = rows.features.shape[1] > len(rows.are_flags)
+    return tuple(kind for kind in kinds if kind != LINEAR or has_straight)
+
+
 def values_of_C(kernel: str) -> tuple[float, ...]:
-    """The values of C that are tried with a kernel, or of the additive model."""
-    return ADDITIVE_C if kernel == ADDITIVE else VALUES_OF_C
+    """The values of C that are tried with a kernel, or of models without one."""
+    return VALUES_OF_C if kernel in KERNELS else ADDITIVE_C
 
 
 def judged(scores: Array, goal: Goal, y: Array, weights: Array) -> tuple[float, Array, Array]:
@@ -306,7 +317,8 @@ def _folds(
     for fold in range(N_FOLDS):
         held, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         if len(held) and goal.has_all(y[train]):
-            encoding, features = TableEncoding.learn(table.take(train), goal.targets(y[train]), weights[train])
+            own = table.take(train), goal.targets(y[train]), weights[train]
+            encoding, features = TableEncoding.learn(*own, straight=True)
             flags, columns = encoding.are_flags, encoding.columns
             rows = Rows(features, y[train], weights[train], flags, columns, goal, n_jobs)
             yield rows, replace(rows, features=encoding.features(table.take(held)), y=y[held], weights=weights[held])
@@ -329,7 +341,7 @@ def scores_along(part: Part, kernel: str, factor: float) -> Array:
     """Scores (n_C, n, m) of the rows held out by models of every C; time over is an error."""
     rows, held = part
     models = models_along(rows, kernel, factor, values_of_C(kernel))
-    found = [model.scores(held.features, rows.n_jobs) for model in models]
+    found = [scores_of(model, held.features, rows.n_jobs) for model in models]
     check_time()
     return np.stack(found)
 
@@ -338,8 +350,11 @@ def models_along(
     rows: Rows, kernel: str, factor: float, tried_C: Sequence[float]
 ) -> Iterator[KernelExpansion | AdditiveModel]:
     """The models of every C, each model trained from the one before; time over is an error."""
-    if kernel == ADDITIVE:
-        yield from additive_models(rows.features, rows.y, rows.weights, rows.are_flags, rows.goal, tried_C)
+    if kernel not in KERNELS:
+        X, as_they_are = rows.seen_by_all, rows.are_flags
+        if kernel == LINEAR:
+            X, as_they_are = rows.features, np.ones(rows.features.shape[1], bool)
+        yield from additive_models(X, rows.y, rows.weights, as_they_are, rows.goal, tried_C)
         return
     problem, state = replace(rows.problem(kernel, factor), kept=Kept(Room())), None
     for C in tried_C:
@@ -374,7 +389,7 @@ def members_of(found: Found, rows: Rows) -> list[Member]:
             break
         try:
             model, is_whole = trained(recipe, rows)
-        except OutOfTimeError:  # of the additive model, which is of no use before its end
+        except OutOfTimeError:  # of a model without a kernel, which is of no use before its end
             if members:
                 break
             with no_limit():
@@ -386,7 +401,8 @@ def members_of(found: Found, rows: Rows) -> list[Member]:
                 model, _ = trained(recipe, rows)
         if calibration is None:  # no row was held out
             with no_limit():
-                calibration = rows.goal.calibrate(model.scores(rows.features, rows.n_jobs), rows.y, rows.weights)
+                scores = scores_of(model, rows.features, rows.n_jobs)
+                calibration = rows.goal.calibrate(scores, rows.y, rows.weights)
         members.append(Member(recipe, weight, model, calibration))
     total = sum(member.weight for member in members)
     return [replace(member, weight=member.weight / total) for member in members]
@@ -430,8 +446,8 @@ def some_in_order(misfits: Array, most: int = MOST_MISFITS) -> Array:
 
 def trained(recipe: Recipe, rows: Rows) -> tuple[KernelExpansion | AdditiveModel, bool]:
     """The recipe's model of all rows, and whether there was time for all of it."""
-    if recipe.kernel == ADDITIVE:
-        return next(models_along(rows, ADDITIVE, 1.0, (recipe.C,))), True
+    if recipe.kernel not in KERNELS:
+        return next(models_along(rows, recipe.kernel, 1.0, (recipe.C,))), True
     fit = fit_on_trial(EXACT, replace(rows.problem(recipe.kernel, recipe.gamma_factor), C=recipe.C))
     return rounded(fit.model), fit.status is not Status.TIME_LIMIT
 
@@ -445,9 +461,19 @@ def rounded(model: KernelExpansion) -> KernelExpansion:
 def mean_of(members: list[Member], goal: Goal, X: Array, n_jobs: int | None) -> Array:
     """The mean of the models' predictions for encoded rows."""
     first, *others = (
-        member.weight * goal.predictions(member.model.scores(X, n_jobs), member.calibration) for member in members
+        member.weight * goal.predictions(scores_of(member.model, X, n_jobs), member.calibration) for member in members
     )
     return sum(others, start=first)
+
+
+def scores_of(model: KernelExpansion | AdditiveModel, X: Array, n_jobs: int | None) -> Array:
+    """Scores of encoded rows by a model, which sees the first of their features."""
+    return model.scores(np.ascontiguousarray(X[:, : n_seen(model)]), n_jobs)
+
+
+def n_seen(model: KernelExpansion | AdditiveModel) -> int:
+    """How many features a model sees."""
+    return model.n_features if isinstance(model, AdditiveModel) else model.basis.shape[1]
 
 
 def importances_of(members: list[Member], encoding: TableEncoding, rows: Rows) -> Array:

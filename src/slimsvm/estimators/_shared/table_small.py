@@ -112,7 +112,7 @@ def of_few(member: Member, rows: Rows, max_basis: int) -> Member | None:
         if model.n_basis > MOST_LEFT_OUT * max_basis or is_time_over():
             return None
         how: Any = {"preimage": "training-rows", "max_iter": 0, "rng": np.random.default_rng(0)}
-        alone = replace(alone, model=rounded(reduce_model(model, max_basis, rows.features, n_jobs=1, **how).model))
+        alone = replace(alone, model=rounded(reduce_model(model, max_basis, rows.seen_by_all, n_jobs=1, **how).model))
     return halved(alone, rows)
 
 
@@ -180,14 +180,14 @@ def with_made_rows(rows: Rows, way: str) -> tuple[Array, Array]:
     first, second = rng.randint(len(X), size=(2, n))
     is_other = (rng.random_sample((n, 1 + rows.columns.max())) < OTHER_SHARE)[:, rows.columns]
     if way == "numbers":
-        is_other &= ~rows.are_flags
+        is_other[:, : len(rows.are_flags)] &= ~rows.are_flags
     made = np.where(is_other, X[second], X[first])
     return np.concatenate([X, made]), np.concatenate([rows.weights, rows.weights[first]])
 
 
 def problem_of(rows: Rows, found: Found, X: Array, taught: Array, weights: Array) -> Problem:
     """The problem of the mean's predictions ``taught`` for rows X; a row is of every class that it may be of."""
-    goal = rows.goal
+    goal, X = rows.goal, np.ascontiguousarray(X[:, : len(rows.are_flags)])
     problem = replace(rows.problem(found.smooth.kernel, found.smooth.gamma_factor), C=C, intercept="regularized",
                       tol=1e-3)  # fmt: skip
     problem = replace(problem, settings=(STEPS, *problem.settings))
