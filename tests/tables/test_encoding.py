@@ -340,3 +340,6 @@ def test_an_encoding_survives_as_json_and_arrays():
     facts["columns"][0]["straight"] = "yes"
     with pytest.raises(ValueError, match="column 'number' has parts that do not fit together"):
         TableEncoding.unpack(facts, arrays)
+    del facts["columns"][0]["straight"]  # as in files from before there was one
+    assert TableEncoding.unpack(facts, arrays).told() == encoding.told()
+    assert TableEncoding.unpack(facts, arrays).encoders[0].n_straight == 0

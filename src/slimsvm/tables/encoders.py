@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -90,7 +90,7 @@ class Numbers(Encoder):
     flags_missing: bool
     values: Array
     deviates: Array
-    straight: bool
+    straight: bool = False
     kind: ClassVar[str] = "numbers"
 
     @classmethod
@@ -420,11 +420,13 @@ def pack_encoder(encoder: Encoder, numbers: dict[str, list[Array]]) -> dict[str,
 
 def unpack_encoder(facts: Mapping[str, Any], numbers: dict[str, Array]) -> Encoder:
     """The encoder that `pack_encoder` wrote, which takes its numbers from the first that are left; an error if it
-    contradicts itself.
+    contradicts itself. Files from before a part was added have its default.
     """
     cls = KINDS[facts["kind"]]
     parts: dict[str, Any] = {}
     for field in fields(cls):
+        if field.name not in facts and field.default is not MISSING:
+            continue
         value = facts[field.name]
         if isinstance(value, dict):
             ((dtype, shape),) = value.items()
