@@ -60,6 +60,11 @@ def regression_options(y, epsilon):
     return _option_arrays([(0, [[0]]), (y - epsilon, [[1]]), (-y - epsilon, [[-1]])], 1, 1)
 
 
+def quantile_options(y, q):
+    """The target lies above the quantile, below it."""
+    return _option_arrays([(q * y, [[q]]), ((q - 1) * y, [[q - 1]])], 1, 1)
+
+
 def chain_features(labels, k):
     """Emissions (rows, k) and counts of transitions (k * k,) of one labelled sequence."""
     counts = np.zeros((k, k))
@@ -432,3 +437,30 @@ def smooth_optimum(loss, features, y, row_C, intercept):
             break
         w = w + share * step
     return value(w)
+
+
+def softmax_optimum(features, codes, row_C, intercept):
+    """min ½‖W‖² + Σ C_i [log Σ_c exp(s_ic) − s_iy], s = φ W (and b, regularised), by the same method."""
+    if intercept == "regularized":
+        features = np.column_stack([features, np.ones(len(codes))])
+    k, at = codes.max() + 1, np.arange(len(codes))
+    W = np.zeros((features.shape[1], k))
+
+    def value(W):
+        scores = features @ W
+        return 0.5 * np.sum(W**2) + row_C @ (np.logaddexp.reduce(scores, axis=1) - scores[at, codes])
+
+    for _ in range(500):
+        scores = features @ W
+        p = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
+        gradient = W + features.T @ (row_C[:, None] * (p - np.eye(k)[codes]))
+        bend = row_C[:, None, None] * (p[:, :, None] * np.eye(k) - p[:, :, None] * p[:, None])
+        hessian = np.einsum("ia,ib,icd->acbd", features, features, bend, optimize=True).reshape(W.size, W.size)
+        step = np.linalg.solve(hessian + np.eye(W.size), -gradient.ravel()).reshape(W.shape)
+        now, share = value(W), 1.0
+        while share > 1e-12 and not value(W + share * step) < now:
+            share *= 0.5
+        if share <= 1e-12:
+            break
+        W = W + share * step
+    return value(W)

@@ -166,6 +166,57 @@ def test_no_bound_is_above_the_least_objective():
     assert wrong == []
 
 
+def wrong_bounds(estimators, X, y, weights, least):
+    """What is said to be below the least objective and is above it, of some estimators; of the first what is not it."""
+    wrong = []
+    for at, estimator in enumerate(estimators):
+        model = estimator.fit(X, y, sample_weight=weights)
+        sure, most = model.certificate(X, y, sample_weight=weights), least + 1e-9 * least
+        for name, bound in (("lower_bound_", model.lower_bound_), ("certificate", sure.lower_bound)):
+            if bound is not None and not bound <= most:
+                wrong.append((name, str(model.solver_), bound, least))
+        if not (1 - 1e-8) * least <= model.objective_ <= (np.inf if at else (1 + 1e-6) * least):
+            wrong.append(("objective_", str(model.solver_), model.objective_, least))
+    return wrong
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_bound_of_quantiles_is_above_the_least_objective():
+    """Of the exact SVM and of Newton's method, whose objective it is, and of few vectors."""
+    wrong = []
+    for seed in range(N_RANDOM):
+        X, _, weights, params = random_problem(seed, far=False)
+        rng = np.random.default_rng(seed)
+        y, q = np.sin(2 * X[:, 0]) + rng.normal(size=len(X)), rng.uniform(0.05, 0.95)
+        params |= {"loss": "quantile", "quantile": q, "intercept": ["regularized", "none"][seed % 2], "tol": 1e-6}
+        has_intercept = seed % 2 == 0
+        centred = y - np.average(y, weights=weights) if has_intercept else y
+        examples = [([i], naive.quantile_options(centred[i], q), weights[i]) for i in range(len(X))]
+        least, _ = naive.optimum(kernel_of(params, X, X), examples, params["C"], has_intercept)
+        solvers = [Exact(), LowRank(None)][seed // 2 % 2], [LowRank(8), Refine(4, epochs=3)][seed // 4 % 2]
+        found = wrong_bounds([estimator_of(params, solver=each) for each in solvers], X, y, weights, least)
+        wrong += [(seed, *each) for each in found]
+    assert wrong == []
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_bound_of_several_classes_is_above_the_least_objective():
+    wrong = []
+    for seed in range(N_RANDOM):
+        X, _, weights, params = random_problem(seed, far=False)
+        rng = np.random.default_rng(seed)
+        codes = np.where(rng.random(len(X)) < 0.6, np.digitize(X[:, 0], [-0.5, 0.5]), rng.integers(0, 3, len(X)))
+        codes[:3] = 0, 1, 2
+        params |= {"loss": "logistic", "intercept": ["regularized", "none"][seed % 2]}
+        params.pop("epsilon", None)
+        features = naive.features_of(kernel_of(params, X, X))
+        least = naive.softmax_optimum(features, codes, params["C"] * weights, params["intercept"])
+        solvers = LowRank(None), [LowRank(8), Refine(4, epochs=3)][seed // 2 % 2]
+        found = wrong_bounds([estimator_of(params, solver=each) for each in solvers], X, codes, weights, least)
+        wrong += [(seed, *each) for each in found]
+    assert wrong == []
+
+
 def two_moons(n, seed=0, noise=0.25):
     rng = np.random.default_rng(seed)
     t, y = rng.uniform(0, np.pi, n), rng.integers(0, 2, n)
@@ -631,7 +682,7 @@ def test_huber_s_loss_lies_between_the_squared_one_and_that_of_a_tube():
         ({"loss": "quantile", "quantile": []}, "must be in rising order"),
         ({"loss": "quantile", "quantile": [[0.1, 0.9]]}, "quantile must be a number between 0 and 1"),
         ({"loss": "huber", "epsilon": 0.0}, "epsilon must be a number > 0"),
-        ({"loss": "quantile", "solver": "bsca"}, "solver='refine' and 'low-rank' train it"),
+        ({"loss": "quantile", "solver": "bsca"}, "solver='refine' trains it"),
     ],
 )
 def test_parameters_of_regressions_that_cannot_be_are_named(params, message):

@@ -46,7 +46,7 @@ NEEDS = (
     Need(
         lambda problem: problem.task.step_loss is not None,
         "{solver} trains two classes, several, or one target with loss='epsilon_insensitive', found {task}; "
-        "solver='refine' and 'low-rank' train it",
+        "solver='refine' trains it",
     ),
     no_free_intercept("an unregularised intercept ties the dual variables together"),
 )
