@@ -1,8 +1,8 @@
 // How far rows are from the span of others in the kernel's space: what their scores move by where they are left out.
 //
 // A = L L' is the span's kernel matrix. Rows of A, of the identity and of kernel values of other rows become rows of L,
-// of its inverse and of L^-1 K by the same elimination, some at a time. L has zeros from its diagonal on, so that whole
-// vectors may be read there; the diagonal stands apart.
+// of its inverse and of L^-1 K by the same elimination, a panel of them at a time. L has zeros from its diagonal on, so
+// that whole vectors may be read there; the diagonal stands apart.
 #include "simd/reduce.h"
 #include "support/call.h"
 #include "support/room.h"
@@ -11,7 +11,10 @@ namespace slimsvm::SLIMSVM_ISA {
 
 namespace {
 
-constexpr int GROUP = 8;  // rows that are eliminated at a time
+constexpr int GROUP = 8;  // rows that registers eliminate at a time
+// Rows of a panel, and rows of L that eliminate all of it before others do: with both in the cache, L is read from
+// memory once for a panel, not once for a group.
+constexpr int PANEL = 32, BLOCK = 16;
 // Added to the diagonal of A, as a share of its largest entry: copies of a row make a kernel matrix singular.
 constexpr double RIDGE = 1e-10, TINY = 1e-300;
 
@@ -25,7 +28,7 @@ struct Span {
     double* L = nullptr;        // (m, stride) without its diagonal
     double* inverse = nullptr;  // (m) of the diagonal
     double* border = nullptr;   // (stride) L^-1 1, if there is one
-    double* x = nullptr;        // (GROUP, stride) rows that are eliminated
+    double* x = nullptr;        // (PANEL, stride) rows that are eliminated
 };
 
 Span span_of(Room& room, int64_t m, int64_t n) {
@@ -39,31 +42,56 @@ Span span_of(Room& room, int64_t m, int64_t n) {
     span.L = room.take<double>(m * span.stride);
     span.inverse = room.take<double>(m);
     span.border = room.take<double>(span.stride);
-    span.x = room.take<double>(GROUP * span.stride);
+    span.x = room.take<double>(PANEL * span.stride);
     return span;
 }
 
-// The places from..to - 1 of L^-1 x, for some rows x. Those before `zeros` are 0, others before `from` are done.
+// The place j of L^-1 x, for some rows x, of sums up to the place `done`.
 template <int ROWS>
-SLIMSVM_INLINE void eliminate_rows(const Span& span, double* x, int64_t zeros, int64_t from, int64_t to) {
-    constexpr int64_t lanes = LANES<double>;
-    for (int64_t j = from; j < to; ++j) {
-        const double* L_row = span.L + j * span.stride;
-        Vec<double> sums[ROWS] = {};
-        for (int64_t i = zeros / lanes * lanes; i < j; i += lanes) {
-            const Vec<double> values = load<double>(L_row + i);
-            SLIMSVM_EACH (r, ROWS) sums[r] += values * load<double>(x + r * span.stride + i);
-        }
-        SLIMSVM_EACH (r, ROWS) {
-            double& at = x[r * span.stride + j];
-            at = (at - total(sums[r])) * span.inverse[j];
-        }
+SLIMSVM_INLINE void eliminate_place(const Span& span, double* x, int64_t j, int64_t done, Vec<double>* sums) {
+    const double* L_row = span.L + j * span.stride;
+    for (int64_t i = done; i < j; i += LANES<double>) {
+        const Vec<double> values = load<double>(L_row + i);
+        SLIMSVM_EACH (r, ROWS) sums[r] += values * load<double>(x + r * span.stride + i);
+    }
+    SLIMSVM_EACH (r, ROWS) {
+        double& at = x[r * span.stride + j];
+        at = (at - total(sums[r])) * span.inverse[j];
     }
 }
 
+// The places from..to - 1 of L^-1 x, for some rows x. Those before `zeros` are 0, others before `from` are done. Two
+// rows of L go through x together.
+template <int ROWS>
+SLIMSVM_INLINE void eliminate_rows(const Span& span, double* x, int64_t zeros, int64_t from, int64_t to) {
+    constexpr int64_t lanes = LANES<double>;
+    int64_t j = from;
+    for (; j + 2 <= to; j += 2) {
+        const double *L_row = span.L + j * span.stride, *L_next = L_row + span.stride;
+        Vec<double> sums[ROWS] = {}, next_sums[ROWS] = {};
+        int64_t done = zeros / lanes * lanes;
+        for (; done + lanes <= j; done += lanes) {
+            const Vec<double> values = load<double>(L_row + done), next_values = load<double>(L_next + done);
+            SLIMSVM_EACH (r, ROWS) {
+                const Vec<double> of_x = load<double>(x + r * span.stride + done);
+                sums[r] += values * of_x;
+                next_sums[r] += next_values * of_x;
+            }
+        }
+        eliminate_place<ROWS>(span, x, j, done, sums);
+        eliminate_place<ROWS>(span, x, j + 1, done, next_sums);
+    }
+    Vec<double> sums[ROWS] = {};
+    if (j < to) eliminate_place<ROWS>(span, x, j, zeros / lanes * lanes, sums);
+}
+
 void eliminate(const Span& span, double* x, int64_t n_rows, int64_t zeros, int64_t from, int64_t to) {
-    if (n_rows == GROUP) return eliminate_rows<GROUP>(span, x, zeros, from, to);
-    for (int64_t r = 0; r < n_rows; ++r) eliminate_rows<1>(span, x + r * span.stride, zeros, from, to);
+    for (int64_t block = from; block < to; block += BLOCK) {
+        const int64_t end = least(block + BLOCK, to);
+        int64_t r = 0;
+        for (; r + GROUP <= n_rows; r += GROUP) eliminate_rows<GROUP>(span, x + r * span.stride, zeros, block, end);
+        for (; r < n_rows; ++r) eliminate_rows<1>(span, x + r * span.stride, zeros, block, end);
+    }
 }
 
 // Kernel values of a row with the first k of the span, and zeros to the end of its vectors.
@@ -95,17 +123,19 @@ bool factor(const struct slimsvm_span_distances_call& call, const Span& span, do
     double largest = 0.0;
     for (int64_t i = 0; i < span.m; ++i) largest = most(largest, span.own[i]);
     const double added = softness + RIDGE * largest;
-    for (int64_t first = 0; first < span.m; first += GROUP) {
-        const int64_t n_rows = least(int64_t(GROUP), span.m - first);
-        double* group = span.L + first * span.stride;
-        for (int64_t r = 0; r < n_rows; ++r) take_values(call, span, first + r, first + r, group + r * span.stride);
-        eliminate(span, group, n_rows, 0, 0, first);
-        for (int64_t r = 0; r < n_rows; ++r) {
-            double* x = group + r * span.stride;
-            eliminate_rows<1>(span, x, 0, first, first + r);
-            const double pivot = span.own[first + r] + added - dot(x, x, first + r);
+    for (int64_t first = 0; first < span.m; first += PANEL) {
+        const int64_t end = least(first + PANEL, span.m);
+        double* panel = span.L + first * span.stride;
+        for (int64_t row = first; row < end; ++row) take_values(call, span, row, row, span.L + row * span.stride);
+        eliminate(span, panel, end - first, 0, 0, first);
+        for (int64_t row = first; row < end; ++row) {
+            double* x = span.L + row * span.stride;
+            const int64_t group = row - (row - first) % GROUP;
+            if (row == group) eliminate(span, x, least(int64_t(GROUP), end - row), 0, first, row);
+            eliminate_rows<1>(span, x, 0, group, row);
+            const double pivot = span.own[row] + added - dot(x, x, row);
             if (!(pivot > 0.0)) return false;
-            span.inverse[first + r] = 1.0 / sqrt(pivot);
+            span.inverse[row] = 1.0 / sqrt(pivot);
         }
     }
     return true;
@@ -122,9 +152,9 @@ Products products_of(const struct slimsvm_span_distances_call& call, const Span&
 
 // Distances of the rows of the span from that of the others in it: by the diagonal of A's inverse.
 void distances_within(const struct slimsvm_span_distances_call& call, const Span& span, double softness, double ones) {
-    for (int64_t first = 0; first < span.m; first += GROUP) {
-        const int64_t n_rows = least(int64_t(GROUP), span.m - first);
-        for (int64_t i = 0; i < GROUP * span.stride; ++i) span.x[i] = 0.0;
+    for (int64_t first = 0; first < span.m; first += PANEL) {
+        const int64_t n_rows = least(int64_t(PANEL), span.m - first);
+        for (int64_t i = 0; i < PANEL * span.stride; ++i) span.x[i] = 0.0;
         for (int64_t r = 0; r < n_rows; ++r) span.x[r * span.stride + first + r] = 1.0;
         eliminate(span, span.x, n_rows, first, first, span.m);
         for (int64_t r = 0; r < n_rows; ++r) {
@@ -137,8 +167,8 @@ void distances_within(const struct slimsvm_span_distances_call& call, const Span
 
 // Distances of the other rows.
 void distances_to(const struct slimsvm_span_distances_call& call, const Span& span, double ones) {
-    for (int64_t first = span.m; first < span.n; first += GROUP) {
-        const int64_t n_rows = least(int64_t(GROUP), span.n - first);
+    for (int64_t first = span.m; first < span.n; first += PANEL) {
+        const int64_t n_rows = least(int64_t(PANEL), span.n - first);
         for (int64_t r = 0; r < n_rows; ++r) take_values(call, span, first + r, span.m, span.x + r * span.stride);
         eliminate(span, span.x, n_rows, 0, 0, span.m);
         for (int64_t r = 0; r < n_rows; ++r) {

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from slimsvm import core
 
-SIZES = [(2, 5), (8, 3), (13, 17), (30, 0), (41, 9)]  # rows of F, and others
+SIZES = [(2, 5), (8, 3), (13, 17), (30, 0), (41, 9), (75, 38)]  # rows of F, and others
 RIDGE = 1e-10
 
 
@@ -31,8 +31,8 @@ def squares(K, in_span, softness, has_border):
 def sets():
     """Sets of rows of one kernel matrix, in the arguments of the core."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 3))
-    rows = [np.sort(rng.choice(90, m + n, replace=False)) for m, n in SIZES]
+    X = rng.normal(size=(120, 3))
+    rows = [np.sort(rng.choice(120, m + n, replace=False)) for m, n in SIZES]
     return {
         "K": np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2)),
         "starts": np.concatenate([[0], np.cumsum([len(part) for part in rows])]),
