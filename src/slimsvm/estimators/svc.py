@@ -79,13 +79,12 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
     max_seconds, precision, memory_limit, n_jobs
     multi_class : {"auto", "crammer-singer", "ovo", "ovr"}, default="auto"
         "crammer-singer": one problem with a score for each class. "ovr": a problem and a score for each class, against
-        the rest, as in `sklearn.svm.LinearSVC`; the quickest for text with ``kernel="linear"``. "ovo": one problem for
-        each pair (a, b), a < b, as in LIBSVM. ``basis_coef_`` then has a column for each pair, positive for a, over a
-        basis that all pairs share; ``dual_coef_`` has the same numbers in scikit-learn's n_classes − 1 rows. "auto"
-        chooses "ovo" with the exact solver (unless there is a ``cost_matrix``) and with moved vectors
-        (`slimsvm.Compact`), the one with fewer errors with ``max_basis="auto"``, and "crammer-singer" otherwise. The
-        pairs of more than 500 classes would fill the memory: "auto" then chooses "ovr", or "crammer-singer" for few
-        vectors.
+        the rest, as in `sklearn.svm.LinearSVC`. "ovo": one problem for each pair (a, b), a < b, as in LIBSVM.
+        ``basis_coef_`` then has a column for each pair, positive for a, over a basis that all pairs share;
+        ``dual_coef_`` has the same numbers in scikit-learn's n_classes − 1 rows. "auto" chooses "ovo" with the exact
+        solver (unless there is a ``cost_matrix``) and with moved vectors (`slimsvm.Compact`), the one with fewer errors
+        with ``max_basis="auto"``, and "crammer-singer" otherwise. The pairs of more than 500 classes would fill the
+        memory: "auto" then chooses "ovr", or "crammer-singer" for few vectors.
         ``multi_class_`` has the choice.
     warm_start, calibration_size
 
