@@ -533,6 +533,25 @@ def test_more_rows_than_all_can_be_vectors_have_a_warning():
     assert clf.score(X, y) > 0.85
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
+def test_a_linear_model_of_many_rows_is_the_best_one(loss, container):
+    """Also where a column has so few values that drawn rows have none of them."""
+    from slimsvm.estimators._shared.automatic import ChoiceSettings
+
+    X, y = blobs(300)
+    X = np.column_stack([X, np.arange(300) == 7, np.arange(300) == 8, np.zeros(300)])
+    y = y if loss in CLASSES else X[:, 0] + 2.0 * X[:, 2] + 5.0
+    estimator = estimator_of({"loss": loss, "kernel": "linear", "C": 100.0})
+    least = estimator.fit(container(X), y).objective_
+    estimator._settings = (ChoiceSettings(most_spanned=200, few_spanned=50),)
+    few = estimator.fit(container(X), y)
+    assert few.solver_.max_basis == 5
+    assert few.objective_ == pytest.approx(least, rel=1e-5)
+    assert few.coef_.shape == (4 if loss in CLASSES else 1, 5)
+
+
 @pytest.mark.parametrize("tau", [0.05, 2.0])
 def test_the_smoothed_quantile_loss_its_slope_and_its_curvature_are_those_of_the_formula(tau):
     rng = np.random.default_rng(0)

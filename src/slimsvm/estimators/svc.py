@@ -69,7 +69,8 @@ class SVC(Probabilities, PredictsSets, ClassifierMixin, KernelEstimator):
         several classes. ``predict_proba`` is then 1 / (1 + exp(−f)), or the softmax of the scores, whatever
         ``probability`` says. "squared_hinge": max(0, 1 − y f(x))²; with several classes each against the rest, over
         one basis. With a number as ``max_basis``, both learn vectors. Without one, all rows are vectors up to 3,000
-        rows, by Newton's method; with more rows, 1,000 of them are drawn as vectors, with a warning.
+        rows, by Newton's method. With more rows, the unit vectors are these with the linear kernel and up to 1,000
+        features, which loses nothing; otherwise 1,000 rows are drawn, with a warning.
         All other losses are for two classes. "ramp": the hinge capped at 2, so that outliers are not support vectors,
         by the exact solver. Measures over all rows: "f1", "roc_auc", "prbep" (precision/recall break-even point),
         "precision_at_k", "recall_at_k" (k is the number of positive rows), "error_rate" (the same as "hinge"), or an

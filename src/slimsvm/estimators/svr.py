@@ -40,8 +40,9 @@ class SVR(PredictsIntervals, RegressorMixin, KernelEstimator):
 
         With a number as ``max_basis``, all of them learn vectors ("epsilon_insensitive" of up to 5,000 rows moves those
         of the exact SVM). Without one, "epsilon_insensitive" and "quantile" use the exact solver, which trains several
-        targets one after another. The others use Newton's method with all rows as vectors, up to 3,000 rows; with more
-        rows, 1,000 random ones are the vectors, and a warning says so.
+        targets one after another. The others use Newton's method with all rows as vectors, up to 3,000 rows. With more
+        rows, the unit vectors are these with the linear kernel and up to 1,000 features, which loses nothing; otherwise
+        1,000 rows are drawn, and a warning says so.
     quantile : float or list of float, default=0.5
         q of "quantile", between 0 and 1. A list, in rising order, trains several quantiles of one target over one
         basis: `predict` has a column for each, sorted in every row, so that they do not cross.

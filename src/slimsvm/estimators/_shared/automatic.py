@@ -123,9 +123,10 @@ def choose_solver(problem: Problem, max_basis: Any, learns_metric: bool) -> Solv
 
 
 def solver_of_span(problem: Problem, max_basis: Any, learns_metric: bool) -> Solver:
-    """The solver of a loss with two derivatives: Newton's method over all rows, up to ``most_spanned`` of them, and
-    with a warning over ``few_spanned`` drawn rows where there are more; learned vectors where their number is given,
-    of any loss of several targets, too.
+    """The solver of a loss with two derivatives: Newton's method over all rows, up to ``most_spanned`` of them; of more
+    rows over the unit vectors where the kernel is linear and there are at most ``few_spanned`` features, else over
+    ``few_spanned`` drawn rows, with a warning. Learned vectors where their number is given, of any loss of several
+    targets, too.
     """
     rows, own = problem.rows, problem.settings_of(ChoiceSettings)
     task: Any = problem.task
@@ -142,6 +143,8 @@ def solver_of_span(problem: Problem, max_basis: Any, learns_metric: bool) -> Sol
         return solvers.Refine(max_basis) if is_learned else solvers.LowRank(max_basis)
     if rows.n_rows <= own.most_spanned:
         return solvers.LowRank(None, tol_relative=SPANNED_TOLERANCE)
+    if isinstance(problem.kernel, kernels.Linear) and rows.n_features <= own.few_spanned:
+        return solvers.LowRank(rows.n_features, np.eye(rows.n_features), tol_relative=SPANNED_TOLERANCE)
     warnings.warn(
         f"with {what} all rows are vectors only up to {own.most_spanned} rows, found {rows.n_rows}: "
         f"{own.few_spanned} random rows are the vectors instead; give max_basis a number, or "
