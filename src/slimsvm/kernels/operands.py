@@ -41,7 +41,10 @@ CALL_THREADS = 4  # a call has this much work for each of its threads
 # The multiply-adds that take as long as mapping a kernel value into new memory, and, for sparse rows, as one of theirs:
 # 10 if vectors are dense by feature, 200 if each feature has a list of its vectors.
 MAP_WORK, SPARSE_WORK = 48, 64
-DENSE_ENOUGH = 1 / 16  # the share of nonzero entries above which dense points on CSR rows are faster than sparse ones
+# The share of nonzero entries, for each byte of a number, above which dense points on CSR rows are faster than sparse
+# ones, and the bytes beyond which they are read from memory and it is twice as large
+# (docs/experiments/compiled_loops_and_threads.md).
+DENSE_ENOUGH, CACHED_BYTES = 1 / 64, 1 << 21
 FOLD_NUMBERS = 1 << 24  # numbers folded in one compiled call, some 10 ms
 DENSE_BYTES = 1 << 28  # the most bytes of sparse points made dense for CSR rows
 
@@ -378,10 +381,12 @@ def points_for_csr(folding: Folding, raw: Any, dtype: np.dtype) -> Points:
 
 def _mostly_dense(indices: np.ndarray, k: int, d: int, itemsize: int) -> bool:
     """Whether a feature of a row, if rows are like the points, is on average in many of the points."""
-    if d * k * itemsize > DENSE_BYTES:
+    size = d * k * itemsize
+    if size > DENSE_BYTES:
         return False
     shared = np.bincount(indices, minlength=1).astype(np.float64)
-    return float(shared @ shared) >= DENSE_ENOUGH * k * max(1.0, shared.sum())
+    enough = DENSE_ENOUGH * itemsize * (1 if size <= CACHED_BYTES else 2)
+    return float(shared @ shared) >= enough * k * max(1.0, shared.sum())
 
 
 class RawRows(Operand):
