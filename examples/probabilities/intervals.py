@@ -26,7 +26,7 @@ X, y = draw(n_rows)
 X_test, y_test = draw(2_000)
 models = {
     "SVR(calibration_size=0.2)": SVR(C=10, gamma=0.3, calibration_size=0.2, random_state=0),
-    'SVR(loss="quantile", quantile=[0.05, 0.95], …)': SVR(
+    'SVR(loss="quantile", quantile=[0.05, 0.95])': SVR(
         C=10,
         gamma=0.3,
         loss="quantile",

@@ -39,16 +39,16 @@ figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 ax.plot(errors, gaps, "o-")
 for k, error, gap in zip(sizes, errors, gaps):
     ax.annotate(f"{k} vectors", (error, gap), xytext=(8, -4), textcoords="offset points")
-ax.set(
-    xlabel="test error (%)",
-    ylabel="gap: distance to the optimum, at most",
-    xlim=(None, max(errors) * 1.15),
-)
 exact = SVC(C=1, gamma=10).fit(X, y)
 ax.axvline(
     100 * (1 - exact.score(X_test, y_test)),
     color="black",
     linestyle="--",
     label="exact SVM's test error",
+)
+ax.set(
+    xlabel="test error (%)",
+    ylabel="gap: distance to the optimum, at most",
+    xlim=(0, max(errors) * 1.2),
 )
 ax.legend()

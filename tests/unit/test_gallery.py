@@ -44,6 +44,16 @@ def unnamed(figure):
     return found
 
 
+def out_of_view(figure):
+    """Lines that their axes do not show, such as one drawn after the limits were set."""
+    lines = [(ax, line) for ax in figure.axes for line in ax.get_lines() if ax.axison and len(line.get_xdata())]
+    return [
+        line.get_label()
+        for ax, line in lines
+        if not line.get_transform().transform_path(line.get_path()).intersects_bbox(ax.bbox, filled=False)
+    ]
+
+
 def cut_off(figure):
     """How far a picture's contents stand out of it, in inches."""
     inside, paper = figure.get_tightbbox(figure.canvas.get_renderer()), figure.bbox_inches
@@ -61,7 +71,19 @@ def test_an_example_runs_and_its_pictures_are_whole(path, plt):
     for figure in figures:
         figure.canvas.draw()
         assert unnamed(figure) == []
+        assert out_of_view(figure) == []
         assert cut_off(figure) < 0.02
+
+
+def test_a_line_out_of_view_is_found(plt):
+    figure, ax = plt.subplots()
+    ax.plot([1, 2], [0, 1], label="seen")
+    ax.set_xlim(0.5, None)
+    ax.axvline(0.2, label="exact SVM")
+    figure.canvas.draw()
+    assert out_of_view(figure) == ["exact SVM"]
+    ax.set_xlim(0, None)
+    assert out_of_view(figure) == []
 
 
 def test_a_name_that_is_missing_and_a_text_that_is_cut_off_are_found(plt):
