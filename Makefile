@@ -20,11 +20,16 @@ export PYTHONDONTWRITEBYTECODE =
 
 setup: library runtime
 
+# An environment with what building takes.
+define make_venv
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slimsvm needs Python 3.11 or newer, $(PYTHON) is %d.%d" % sys.version_info[:2])'
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(PIP_INSTALL) $$($(BUILD) requirements)
+endef
+
 # Installed again only when pyproject.toml is newer than the last installation. The library is built meanwhile.
 $(STAMP): pyproject.toml build_backend/slimsvm_build.py
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slimsvm needs Python 3.11 or newer, $(PYTHON) is %d.%d" % sys.version_info[:2])'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) $$($(BUILD) requirements)
+	$(make_venv)
 	$(BUILD) library & library=$$!; $(EDITABLE) '.[test]' && wait $$library
 	touch $@
 
@@ -160,9 +165,11 @@ fuzz-runtime: library
 
 ZIG := $(PIP_INSTALL) '$(ZIG_VERSIONS)' auditwheel
 
-# A wheel for this machine's platform, or for every platform, in dist/.
-wheel wheels: $(STAMP) wasm
+# A wheel for this machine's platform, or for every platform, in dist/: without what tests need, and compiled once.
+wheel wheels:
+	$(make_venv)
 	$(ZIG)
+	@$(BUILD) wasm
 	$(BIN)/python build_backend/platforms.py $@
 
 # core/tests/run.c on every platform that this machine can imitate, and tests of Python as on an old processor.

@@ -283,17 +283,30 @@ def build_sdist(sdist_directory: str, config_settings: Settings | None = None) -
     return build.build_sdist(sdist_directory, config_settings)
 
 
+def _wheel_settings(config_settings: Settings | None) -> dict[str, str | list[str]]:
+    """The settings of a wheel: the compiler, and the licences of what zig links where it is the compiler."""
+    settings = dict(config_settings or {})
+    settings.setdefault("cmake.define.CMAKE_CXX_COMPILER", compiler())
+    if Path(str(settings["cmake.define.CMAKE_CXX_COMPILER"])).stem == "zig-c++":
+        settings |= zig_notices()
+    return settings
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Settings | None = None) -> str:
+    """Name, version and requirements. Without this function pip would compile, and say "Preparing metadata"."""
+    from scikit_build_core import build
+
+    return build.prepare_metadata_for_build_wheel(metadata_directory, _wheel_settings(config_settings))
+
+
 def build_wheel(
     wheel_directory: str, config_settings: Settings | None = None, metadata_directory: str | None = None
 ) -> str:
     """A wheel with the library, for every Python of this platform."""
     from scikit_build_core import build
 
-    settings = dict(config_settings or {})
-    settings.setdefault("cmake.define.CMAKE_CXX_COMPILER", compiler())
-    announce(settings["cmake.define.CMAKE_CXX_COMPILER"])
-    if Path(settings["cmake.define.CMAKE_CXX_COMPILER"]).stem == "zig-c++":
-        settings |= zig_notices()
+    settings = _wheel_settings(config_settings)
+    announce(str(settings["cmake.define.CMAKE_CXX_COMPILER"]))
     return build.build_wheel(wheel_directory, settings, metadata_directory)
 
 
