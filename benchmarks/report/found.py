@@ -201,7 +201,7 @@ class Found:
         told = "; ".join(f"{name} ({n} cell{'s' * (n > 1)})" for name, n in machines.most_common())
         others = sum((record.get("load") or 0.0) > BUSY for record in self.cells.values())
         days = " to ".join(dict.fromkeys((begun[0], begun[-1])))
-        beside = f" When {others} of them began, the machine had other work, too." if others else ""
+        beside = f" When {others} of the cells began, the machine had other work, too." if others else ""
         return (
             f"{done} of {len(self.cells)} cells (runs of a benchmark on a data set) are done, {days}.{beside} "
             f"Measured on: {told}. Measured with: {programs}."

@@ -315,12 +315,9 @@ def test_what_cannot_be_done_is_said_before_any_work(client, data):
         SVC(max_basis=5, client=5).fit(lazy, y)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [("NuSVC", "a decomposition"), ("NuSVR", "memory"), ("OneClassSVM", "decomposition"), ("OrdinalSVC", "cuts")],
-)
-def test_estimators_that_are_not_here_say_why(name, reason):
-    with pytest.raises(ImportError, match=rf"no slimsvm\.dask\.{name}: .*{reason}"):
+@pytest.mark.parametrize("name", ["NuSVC", "NuSVR", "OneClassSVM", "OrdinalSVC"])
+def test_estimators_that_are_not_here_say_why(name):
+    with pytest.raises(ImportError, match=rf"no slimsvm\.dask\.{name}: .* memory; slimsvm\.{name} can train"):
         exec(f"from slimsvm.dask import {name}")
     with pytest.raises(AttributeError):
         slimsvm.dask.Nothing  # noqa: B018

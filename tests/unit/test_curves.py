@@ -100,7 +100,7 @@ def test_more_outputs_than_a_legend_has_room_for_have_none():
 
 def test_what_has_no_curves_is_refused():
     X, y = table()
-    with pytest.raises(ValueError, match=r"curves are those of rows and kernel=Additive\(\.\.\.\), found regression"):
+    with pytest.raises(ValueError, match=r"curves need rows and kernel=Additive\(\.\.\.\), found regression"):
         CurvesDisplay.from_estimator(SVR().fit(X, y))
     model = SVR(kernel=Additive(0.3, widths=[2, 3])).fit(X, y)
     with pytest.raises(ValueError, match=r"age … income: a term of several columns has a curve only where .* one-hot"):

@@ -36,7 +36,7 @@ def test_without_a_data_folder(capsys, tmp_path, monkeypatch):
         assert f"  {100 * row['error_rate']:.2f}  " in line
         assert str(row["n_vectors"]) in line.split()
     assert "adult: not found, left out" in err
-    assert "certificate of SVC(max_basis=100) on checkerboard: objective" in out
+    assert "certificate of SVC(max_basis=100) on checkerboard: its objective is" in out
     assert (tmp_path / "out" / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert out.splitlines()[-1] == f"written: {tmp_path / 'out' / 'demo.json'}, {tmp_path / 'out' / 'demo.png'}"
 

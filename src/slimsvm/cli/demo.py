@@ -133,8 +133,8 @@ def run(args: argparse.Namespace, settings: Settings = SETTINGS) -> int:
     print(
         "\nseconds: of training; predict: of the test rows (at most 10,000). kernel evaluations: of training; LIBSVM,"
     )
-    print(f"inside {PEER}, does not count them. gap: the objective is at most this far above the optimum. Everyone has")
-    print("the same C and gamma; gamma='learn' starts from it.\n")
+    print(f"inside {PEER}, does not count them. gap: the objective is at most this far above the optimum. All fits of")
+    print("a set have the same C and gamma; gamma='learn' starts from this gamma.\n")
     print(certified(fits, trial, settings.certificate_seconds))
     write_json(folder / "demo.json", {"machine": on, "rows": rows})
     written = [folder / "demo.json"]
@@ -151,8 +151,8 @@ def certified(fits: dict[tuple[str, str], Any], trial: Trial, max_seconds: float
     solver = "SVC(max_basis=100)"
     found = fits[trial.name, solver].certificate(trial.X_train, trial.y_train, max_seconds=max_seconds)
     return (
-        f"certificate of {solver} on {trial.name}: objective {found.objective:.5g}, that of no model of this "
-        f"kernel and C is below {found.lower_bound:.5g} ({count(found.kernel_evals)} evaluations)"
+        f"certificate of {solver} on {trial.name}: its objective is {found.objective:.5g}, and no model of this "
+        f"kernel and C has one below {found.lower_bound:.5g} ({count(found.kernel_evals)} evaluations)"
     )
 
 

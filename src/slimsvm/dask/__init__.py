@@ -12,12 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SVC", "SVR"]
 
-NOT_HERE = {
-    "NuSVC": "nu is a share that a decomposition over all rows keeps",
-    "NuSVR": "nu is a share that a decomposition over all rows keeps",
-    "OneClassSVM": "it is trained by a decomposition over all rows or row by row, at random places all the time",
-    "OrdinalSVC": "its coefficients come from cuts, which add vectors of all rows",
-}
+NOT_HERE = ("NuSVC", "NuSVR", "OneClassSVM", "OrdinalSVC")
 
 # Every worker imports this package for what it does with its rows, and not scikit-learn, which takes seconds.
 _get, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "estimators"))
@@ -26,6 +21,6 @@ _get, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "estimators"))
 def __getattr__(name: str) -> Any:
     if name in NOT_HERE:
         raise ImportError(
-            f"there is no slimsvm.dask.{name}: {NOT_HERE[name]}; slimsvm.{name} trains on rows in memory, or a sample"
+            f"there is no slimsvm.dask.{name}: it needs all rows in memory; slimsvm.{name} can train on a sample"
         )
     return _get(name)

@@ -21,7 +21,7 @@ class DaskEstimator:
     ----------
     client : distributed.Client or None
     parameters
-        Those of the estimator of the same name in `slimsvm`.
+        The parameters of the estimator of the same name in `slimsvm`.
     """
 
     _local_class: type
@@ -153,8 +153,8 @@ class SVC(DaskEstimator):
     client : distributed.Client or None, default=None
         None: the one that is connected.
     **parameters
-        Those of `slimsvm.SVC`; ``max_basis`` must be a number, and ``solver`` "auto", "refine" or "low-rank", or an
-        object of these.
+        The parameters of `slimsvm.SVC`; ``max_basis`` must be a number, and ``solver`` must be "auto", "refine",
+        "low-rank" or an object of these solvers.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class SVR(DaskEstimator):
     ----------
     client : distributed.Client or None, default=None
     **parameters
-        Those of `slimsvm.SVR`.
+        The parameters of `slimsvm.SVR`.
     """
 
     _local_class = estimators.SVR

@@ -117,9 +117,9 @@ class DaskRows(Rows):
             self._has_warned = True
             whose = ", ".join(f"{other} on {address}" for other, address in sorted(others))
             warnings.warn(
-                f"workers round otherwise than this process, which uses the instruction set {isa()}: {whose}. Results "
-                "may differ in their last digits from those of other runs: set SLIMSVM_ISA to one that all of them "
-                "have, here and for the workers",
+                f"workers round differently than this process, which uses the instruction set {isa()}: {whose}. "
+                "Results may differ from other runs in their last digits: set SLIMSVM_ISA, here and for the workers, "
+                "to an instruction set that all of them have",
                 stacklevel=2,
             )
         return [value for made in found for value in made.values]

@@ -50,7 +50,7 @@ def kind_of(name: str, params: Any, fitted: Any, classes: Array | None, n_output
         return "pairs" if multi_class_of(params, fitted) == "ovo" else "classes"
     if name not in KINDS:
         raise ValueError(
-            f"the file holds a {name}, whose labellings are those of a task in Python: slimsvm.load reads it. Without "
+            f"the file holds a {name}, whose labellings come from a task in Python: slimsvm.load reads it. Without "
             f"training code there are {', '.join(ESTIMATORS)}"
         )
     if KINDS[name] != "regression":
@@ -146,7 +146,7 @@ class Decision:
 
     def probabilities(self, scores: Any) -> Any:
         """Probabilities (n, n_classes) of the classes, or (n, n_labels) that a row has the labels."""
-        raise ValueError("probabilities are those of a calibrated classifier")
+        raise ValueError("only a calibrated classifier has probabilities")
 
     def margins(self, scores: Any) -> Any:
         """Scores as `misfit` takes them."""
@@ -154,7 +154,7 @@ class Decision:
 
     def misfit(self, margins: Any) -> Any:
         """How badly each class fits, (n, n_classes)."""
-        raise ValueError("misfits are those of classes")
+        raise ValueError("only classes have misfits")
 
     least = -np.inf  # no number that is predicted is below
 

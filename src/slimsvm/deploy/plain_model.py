@@ -353,7 +353,7 @@ def check_parts(header: dict[str, Any], arrays: dict[str, Array]) -> None:
         raise ValueError("a classifier has no classes")
     n_outputs, quantiles = arrays["coef"].shape[1], quantiles_of(params)
     if params.get("loss") == "quantile" and np.ndim(quantiles) and np.size(quantiles) != n_outputs:
-        raise ValueError(f"{n_outputs} scores are not those of the quantiles {quantiles}")
+        raise ValueError(f"{n_outputs} scores do not fit the quantiles {quantiles}")
 
 
 def check_params(params: dict[str, Any]) -> None:

@@ -110,7 +110,7 @@ def misfits_of_classes(arrays: Mapping[str, Array]) -> list[Array]:
     """How badly the rows of each class that were held out fit."""
     misfits, sizes = checked_misfits(arrays, "misfits_of_classes"), arrays["n_misfits"]
     if sizes.shape != arrays["classes"].shape or sizes.dtype.kind != "u" or sizes.sum() != len(misfits):
-        raise ValueError("misfits_of_classes are not those of the classes")
+        raise ValueError("misfits_of_classes do not fit the classes")
     return np.split(misfits, np.cumsum(sizes)[:-1].astype(np.int64))
 
 

@@ -115,7 +115,7 @@ class GridSearch(GridSearchCV):
     def fit(self, X, y=None, **params):
         """Score every candidate by cross-validation, and fit the best one on all rows.
 
-        Callbacks of the search are told when it begins and ends; those of ``estimator``, of every fit.
+        Callbacks of the search are told when it begins and ends; callbacks of ``estimator`` are told of every fit.
 
         Parameters
         ----------
@@ -303,7 +303,7 @@ class GridSearch(GridSearchCV):
 class GridSearchSVC(GridSearch):
     """Exhaustive search over parameters of `SVC` by cross-validation: `GridSearchCV` in a fraction of its time.
 
-    The folds, the scores (up to ``tol``) and ``cv_results_`` are those of scikit-learn's `GridSearchCV` over the same
+    Folds, scores (up to ``tol``) and ``cv_results_`` agree with scikit-learn's `GridSearchCV` over the same
     estimator. It is faster because each fit along C starts from the one before, because fits share prepared rows and
     kernel values, and because threads share the remaining work.
 
@@ -350,7 +350,7 @@ class GridSearchSVC(GridSearch):
     scorer_, n_splits_, refit_time_, multimetric_
         As in `GridSearchCV`.
     classes_, n_features_in_, feature_names_in_
-        Those of the best estimator.
+        The attributes of the best estimator.
 
     See Also
     --------
@@ -387,7 +387,7 @@ class GridSearchSVR(GridSearch):
         Candidates are clones of it; None is ``SVR()``.
     param_grid : dict, list of dict or None, default=None
         Values to try for ``C``, ``gamma``, ``epsilon`` or any other parameter. None: those of `GridSearchSVC`, with C
-        in the units of ``C="validate"``, and epsilon of 0.01 and 0.1 times the targets' standard deviation where the
+        in units of ``C="validate"``, and epsilon of 0.01 and 0.1 times the targets' standard deviation where the
         loss has one.
     scoring, n_jobs, refit, cv, verbose, error_score, return_train_score, early_stopping
         See `GridSearchSVC`; ``scoring=None`` is R², and ``cv=None`` is 5 folds.

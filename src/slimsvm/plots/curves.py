@@ -75,7 +75,7 @@ def additive_curves(estimator: Any, X: Any = None) -> tuple[list[Curve], list[st
     model = plain_model_of(estimator)
     kernel = model.kernel
     if kernel.form != "terms" or model.kind == "sequences":
-        raise ValueError(f"curves are those of rows and kernel=Additive(...), found {model.kind}, {kernel!r}")
+        raise ValueError(f"curves need rows and kernel=Additive(...), found {model.kind}, {kernel!r}")
     names, mixing = outputs_of(model)
     of_outputs = replace(model, coef=model.coef @ mixing, intercept=np.zeros(mixing.shape[1]))
     rows = _rows(model, X)

@@ -35,8 +35,8 @@ class Blocks(Rows):
     have the first block's number of columns and dtype, the same number of rows as last time, and only finite numbers.
 
     Blocks are made one at a time, whichever thread asks; the first ones that fit are kept. A pass over all rows makes
-    every other block once; a thread makes the next one while this one is processed. Reading rows at random places
-    makes all blocks that contain them, so solvers that read at random places all the time refuse `Blocks`.
+    every other block once; a thread makes the next one while this one is processed. Reading single rows
+    makes all blocks that contain them, so solvers that need all rows in memory refuse `Blocks`.
 
     Parameters
     ----------

@@ -146,7 +146,7 @@ class Refine(Learning, Solver):
             raise ValueError(f"Refine can only be warm-started from a Refine fit, found {type(state).__name__}")
         if self.learn_metric and not _is_auto(self.directions) and self.directions:
             raise ValueError(
-                f"directions={self.directions!r} are those of one metric, which learn_metric=True changes: use "
+                f"directions={self.directions!r} belong to one metric, which learn_metric=True changes: use "
                 "directions=0"
             )
         if self.finish:
