@@ -69,7 +69,7 @@ from slimsvm.parts.solver import Callback, Solver, check_loss, nothing
 from slimsvm.rows import as_rows, is_sparse
 from slimsvm.size_search.reduced_models import LEARNED, SOLVED, ModelKind, exact_solver, measured_by, with_task
 from slimsvm.size_search.size_search import CutShortError, Part, SizeSearch, in_few_digits
-from slimsvm.size_search.trials import FIRST_SWEEPS, LARGE_SHARE, Trial, nearest
+from slimsvm.size_search.trials import FIRST_SWEEPS, LARGE_SHARE, SWEEPS, Trial, nearest
 from slimsvm.solvers.learned_vectors import Refine
 from slimsvm.solvers.low_rank import LowRank, LowRankState
 from slimsvm.solvers.sampled_cuts import ExactCuts, ViolatedCuts
@@ -265,9 +265,9 @@ class _Search(SizeSearch):
             kind = ModelKind(self.problem.task, LEARNED)
             fit = self.heed(self.refined(kind, problem, stage, moved.n_basis, moved))
             is_far = fit.objective > self.settings.most_objective * exact.objective
-            if is_far and self._is_swept_quickly(k, problem, FIRST_SWEEPS):
-                solver = Refine(k, epochs=FIRST_SWEEPS)
-                other = self.solve(solver, in_few_digits(problem), stage, 1.0)
+            sweeps = min(self._quick_sweeps(k, problem), FIRST_SWEEPS)
+            if is_far and sweeps > SWEEPS:
+                other = self.solve(Refine(k, epochs=sweeps), in_few_digits(problem), stage, 1.0)
                 fit = min(fit, other, key=lambda found: found.objective)
                 fit.status = other.status
         fit.solved, fit.basis_rows, fit.lower_bound = problem, None, exact.lower_bound

@@ -346,10 +346,13 @@ class SearchWork:
         passes = NEWTON_PASSES if task.n_outputs == 1 else CLASS_PASSES
         return passes * n * task.n_outputs * float(k) ** 2 / evaluation
 
-    def _is_swept_quickly(self, k: int, problem: Problem, sweeps: int = SWEEPS) -> bool:
-        """Whether sweeps over the rows take at most LEARN_SHARE times as long as an exact SVM, or little."""
-        work = SWEEP_COST * sweeps * k * problem.rows.n_rows
-        return work <= self._quick_work(LEARN_SHARE)
+    def _quick_sweeps(self, k: int, problem: Problem) -> int:
+        """Return how many sweeps over the rows take at most LEARN_SHARE times as long as an exact SVM, or little."""
+        return int(self._quick_work(LEARN_SHARE) / (SWEEP_COST * k * problem.rows.n_rows))
+
+    def _is_swept_quickly(self, k: int, problem: Problem) -> bool:
+        """Whether vectors are moved further within that."""
+        return self._quick_sweeps(k, problem) >= SWEEPS
 
     def _may_ascend(self, task: Task) -> bool:
         """Whether coefficients of two classes are solved for as those of a pair."""
