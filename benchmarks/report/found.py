@@ -135,10 +135,10 @@ class Found:
         return [name for name in self.cells if name == kind or name.startswith(kind + " ")]
 
     def lacking(self, kind: str) -> list[str]:
-        """Cells of a benchmark that ended without all results, and why."""
-        return [
-            f"{name} ({self.cells[name]['status']})" for name in self.of(kind) if self.cells[name]["status"] != "done"
-        ]
+        """Cells of a benchmark that ended without all results or were not run, and why."""
+        ends = {name: self.cells[name]["status"] for name in self.of(kind)}
+        ends |= {name: "not run" for name in CELLS if name.startswith(f"{kind} ") and name not in ends}
+        return [f"{name} ({end})" for name, end in ends.items() if end != "done"]
 
     def results(self, cell: str) -> dict[str, Any]:
         """The benchmark's own file; empty where it wrote none."""

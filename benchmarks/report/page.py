@@ -165,11 +165,20 @@ def picture(path: Path, item: Item) -> str:
 
 def seen_in(path: Path, item: Item) -> str:
     """What was checked of the set of a picture's cell; where nothing was, what is said of all."""
-    data = path.parent.name.rpartition("-")[2]
-    checked = [row["checked"] for rows in item.tables[:1] for row in rows if str(row.get("checked")).startswith(data)]
+    told = [str(row["checked"]) for rows in item.tables[:1] for row in rows if "checked" in row]
+    checked = [line for line in told if is_about(path, line)]
+    if checked:
+        return f"{'; '.join(checked[:MOST_TOLD])}."
+    if any(is_about(other, line) for other in item.pictures for line in told):
+        return "Of this set nothing was checked."
     lines = item.text.splitlines()
-    of_all = next((line for line in lines if line.startswith(SEEN)), "".join(lines[:1]))
-    return f"{'; '.join(checked[:MOST_TOLD])}." if checked else of_all
+    return next((line for line in lines if line.startswith(SEEN)), "".join(lines[:1]))
+
+
+def is_about(path: Path, checked: str) -> bool:
+    """Whether a check is about the set of a picture's cell, in whose folder the picture is."""
+    name = re.split(r"[ ,:]", checked, maxsplit=1)[0].replace("*", "all")
+    return path.parent.name.endswith(f"-{name}")
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

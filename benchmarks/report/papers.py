@@ -29,6 +29,12 @@ PAPERS: dict[str, Callable[[Found], Items]] = {
 }
 
 
+LACKING = (
+    "Cells that ended before all of their fits, and those that were not run; the figures say which sizes and how many "
+    "runs they have:"
+)
+
+
 def claims(found: Found) -> Rows:
     """Every claim of the four papers that was checked: their number, ours, sizes, and what came of it."""
     return [
@@ -41,18 +47,12 @@ def claims(found: Found) -> Rows:
             "size here / there": text.sizes if text.sizes and text.of_paper else "–",
             "outcome": text.outcome,
             "checks that agree": f"{sum(check.holds for check in text.of_paper)} of {len(text.of_paper)}",
-            "why": first_sentence(text.why) if text.outcome in ("in part", "not reproduced") else "",
+            "why": text.reason,
         }
         for paper, items in PAPERS.items()
         for title, text, *_ in items(found)
         if isinstance(text, Verdict) and text.theirs != NO_CLAIM
     ]
-
-
-def first_sentence(text: str) -> str:
-    """The sentence that a text begins with; the rest stands with the figure."""
-    first, stop, _ = text.partition(". ")
-    return f"{first}." if stop else text
 
 
 def first_table(found: Found) -> Items:
@@ -72,12 +72,14 @@ def weighed(items: Callable[[Found], Items]) -> Callable[[Found], Items]:
         own = items(found)
         text = "What the paper says of each figure and table was checked on what was measured; the texts say how."
         records = [row for kind in KINDS_OF[items] for row in found.records(kind)]
+        lacks = [cell for kind in KINDS_OF[items] for cell in found.lacking(kind)]
+        lacking: Items = [("Lacking", f"{LACKING} {', '.join(lacks)}.", [], [])] if lacks else []
         told = (
             "When, where, beside which load and at which commit each cell was measured, and what of the files that "
             f"make it stale has changed since. These files are: {', '.join(STALE_WITH[KINDS_OF[items][0]])}. A load "
             "above 1 means that other work ran beside."
         )
-        return [("In short", text, [overview(own)], []), *own, ("Records", told, [records], [])]
+        return [("In short", text, [overview(own)], []), *own, *lacking, ("Records", told, [records], [])]
 
     return make
 

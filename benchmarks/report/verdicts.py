@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.report.found import Rows
+from benchmarks.shared.trials import RUNS_BY_SECONDS, runs_by_seconds
 
 NOTHING = "Not measured in this run."
 WHOLE = "whole"
@@ -17,7 +18,10 @@ NO_CLAIM = "–"
 # What a line begins with that says what was measured.
 SEEN = "Here: "
 SECONDS = "Seconds are those of the processor where they were recorded: most fits ran beside other work."
+UNPAIRED = "as if errors were independent: by pairs of rows, which the records lack, it would be less"
 MARKS = {True: "✓", False: "✗"}
+# Methods without random choices: one run says all.
+WITHOUT_CHANCE = "scikit-learn SVC", "decomposition", "exact", "incomplete Cholesky", "linear SVM"
 
 
 class Check(NamedTuple):
@@ -45,6 +49,10 @@ class Verdict(NamedTuple):
         Sizes here and there; "whole" where they are the paper's own.
     ours : str
         What was measured here, as short as the paper's number.
+    settings : str
+        Those of the paper, and where ours are others.
+    less : str
+        Why there are fewer rows or settings here, a sentence.
     """
 
     claim: str
@@ -54,14 +62,22 @@ class Verdict(NamedTuple):
     theirs: str = ""
     sizes: str = ""
     ours: str = ""
+    settings: str = ""
+    less: str = ""
 
     def __str__(self) -> str:
-        """The claim, what was measured, how many checks agree, why others do not, and the rest, each on a line."""
-        lines = [f"The paper: {self.claim}", *([f"{SEEN}{self.ours}."] if self.ours else [])]
-        lines.append(" ".join(counted(self.checks)) or NOTHING)
-        if not all(check.holds for check in self.checks) and self.why:
-            lines.append(self.why)
-        return "\n".join([*lines, self.more] if self.more else lines)
+        """The claim, settings, what was measured, how many checks agree at which size, and the rest, each on a line."""
+        of_size = f"Size here / there: {self.sizes}." if self.sizes != WHOLE else "The size is the paper's own."
+        lines = [
+            f"The paper: {self.claim}",
+            f"Settings: {self.settings}" if self.settings else "",
+            f"{SEEN}{self.ours}." if self.ours else "",
+            " ".join([*counted(self.checks), *([of_size] if self.sizes else [])]) if self.checks else NOTHING,
+            self.why if not all(check.holds for check in self.checks) else "",
+            self.less if self.checks and not self.sizes.endswith(WHOLE) else "",
+            self.more,
+        ]
+        return "\n".join(filter(None, lines))
 
     @property
     def of_paper(self) -> list[Check]:
@@ -78,6 +94,12 @@ class Verdict(NamedTuple):
         return "reproduced" if self.sizes == WHOLE else "reproduced smaller"
 
     @property
+    def reason(self) -> str:
+        """Why the claim was not reproduced, or at a smaller size only, a sentence."""
+        told = {"in part": self.why, "not reproduced": self.why, "reproduced smaller": self.less}
+        return first_sentence(told.get(self.outcome, ""))
+
+    @property
     def table(self) -> Rows:
         """A line for each check; where some are of our method, whose method it is."""
         whose = {False: "the paper's", True: "ours"} if any(check.ours for check in self.checks) else {}
@@ -85,6 +107,12 @@ class Verdict(NamedTuple):
             {"": MARKS[check.holds], "checked": check.told} | ({"method": whose[check.ours]} if whose else {})
             for check in self.checks
         ]
+
+
+def first_sentence(text: str) -> str:
+    """The sentence that a text begins with; the rest stands with the figure."""
+    first, stop, _ = text.partition(". ")
+    return f"{first}." if stop else text
 
 
 def counted(checks: Sequence[Check]) -> list[str]:
@@ -98,7 +126,7 @@ def counted(checks: Sequence[Check]) -> list[str]:
 
 
 def overview(items: Iterable[tuple[Any, ...]]) -> Rows:
-    """For each figure and table: how many checks agree and do not, of the paper's methods and of ours."""
+    """For each figure and table: how many checks agree and do not, of the paper's methods and of ours, and sizes."""
     rows = []
     for title, text, *_ in items:
         if isinstance(text, Verdict):
@@ -106,7 +134,7 @@ def overview(items: Iterable[tuple[Any, ...]]) -> Rows:
             for name, ours in (("", False), (", our methods", True)):
                 own = [check.holds for check in text.checks if check.ours == ours]
                 row |= {f"agree{name}": sum(own), f"do not agree{name}": len(own) - sum(own)}
-            rows.append(row)
+            rows.append(row | {"size here / there": text.sizes or "–"})
     return rows
 
 
@@ -134,12 +162,21 @@ def timed(records: Rows) -> Rows:
 
 
 def told_of_runs(records: Iterable[dict[str, Any]], keys: Sequence[str]) -> str:
-    """How many runs the fits have that differ by these keys: "Each fit has 3 to 5 runs.", or nothing."""
-    counts = Counter(tuple(record.get(key) for key in keys) for record in records)
+    """How many runs the fits have that differ by these keys, and how many have fewer than they should, or nothing."""
+    known = list(records)
+    counts = Counter(tuple(record.get(key) for key in keys) for record in known)
     if not counts:
         return ""
     runs = " to ".join(dict.fromkeys((str(min(counts.values())), str(max(counts.values())))))
-    return f"Each fit has {runs} run{'s' * (runs != '1')}."
+    should = {
+        tuple(record.get(key) for key in keys): runs_by_seconds(record["seconds"])
+        for record in known
+        if record.get("method") not in WITHOUT_CHANCE and record.get("status") != "time limit" and record.get("seconds")
+    }
+    lack = sum(counts[key] < most for key, most in should.items())
+    rule = ", ".join(f"{most} of less than {seconds / 60:.0f} minutes each" for seconds, most in RUNS_BY_SECONDS)
+    told = f" There should be {rule}, else one; {lack} of {len(should)} fits with random choices have fewer."
+    return f"Each fit has {runs} run{'s' * (runs != '1')}." + told * bool(lack)
 
 
 def means(records: Rows, keys: Sequence[str], value: str) -> dict[tuple[Any, ...], float]:

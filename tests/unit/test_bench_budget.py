@@ -59,7 +59,8 @@ def test_bench_budget_measures_and_draws(tmp_path, capsys, few_rows):
     assert row["finished %"] == pytest.approx(np.mean(errors), abs=0.006)
     assert row["runs"] == 2
     assert row["seconds"] > 0
-    assert (tmp_path / "budget-checkerboard.png").stat().st_size > 0
+    pictures = {path.name for path in tmp_path.glob("*.png")}
+    assert pictures == {f"budget-checkerboard-figure-{number}.png" for number in range(1, 8)}
     assert "finished %" in capsys.readouterr().out
 
 
