@@ -100,11 +100,15 @@ def changed_since(commit: str | None, kind: str) -> tuple[str, ...] | None:
 
 
 def told_of_changes(commits: Iterable[str | None], kind: str) -> str:
-    """What has changed since any of the commits, in words."""
+    """What has changed since any of the commits, in words: the shorter list of what has and what has not."""
     found = [changed_since(commit, kind) for commit in commits]
+    if None in found:
+        return "not known"
     changed = dict.fromkeys(path for paths in found for path in paths or ())
-    known = ", ".join(changed) or "no"
-    return known if None not in found else "not known"
+    as_it_was = [path for path in STALE_WITH[kind] if path not in changed]
+    if len(changed) <= len(as_it_was):
+        return ", ".join(changed) or "no"
+    return f"all but {', '.join(as_it_was)}" if as_it_was else "all"
 
 
 def told_of_loads(loads: Sequence[float]) -> str:

@@ -279,6 +279,14 @@ def test_records_say_what_has_changed_since_each_of_their_commits(tmp_path, monk
     (row,) = Found(tmp_path).records("budget")
     assert (row["commit"], row["changed since"], row["options"]) == ("a, b", "core/budget, core/rows", "as now")
     assert (row["load"], row["machine"]) == ("0.1 to 2.2", "one, 2 cores; other, 1 core")
+    most = tuple(path for path in STALE_WITH["budget"] if not path.startswith("core/s"))
+    for whole, told in (
+        (most, "all but core/scores, core/simd, core/span, core/support"),
+        (STALE_WITH["budget"], "all"),
+        ((), "no"),
+    ):
+        monkeypatch.setattr(found_of_cells, "changed_since", lambda commit, kind, whole=whole: whole)
+        assert found_of_cells.told_of_changes("ab", "budget") == told
 
 
 def test_what_changed_is_asked_of_git():
