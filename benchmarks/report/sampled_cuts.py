@@ -526,6 +526,7 @@ def time_against_sample_size(sampled: Rows) -> Verdict:
     return Verdict(
         "the time of violated cuts grows more slowly with the sample size than that of uniform cuts.",
         checks,
+        "A part of the time does not depend on the sample size.",
         **of_sample_sizes(
             sampled, checks, "Factors of violated and uniform cuts, without fits that met the time limit, as there."
         ),
@@ -559,7 +560,8 @@ def iterations_against_sample_size(sampled: Rows) -> Verdict:
             (less, before), *_, (more, after) = line.items()
             told = f"{oracle}, C = {C:g}: {before:.0f} to {after:.0f} from r = {less:,} to {more:,}"
             checks.append(Check(after <= before, told))
-    return Verdict("larger samples need fewer iterations.", checks, **of_sample_sizes(sampled, checks))
+    why = "With a small C a run has some twenty iterations, and one more or less is chance."
+    return Verdict("larger samples need fewer iterations.", checks, why, **of_sample_sizes(sampled, checks))
 
 
 def errors_against_sample_size(sampled: Rows, value: str) -> Verdict:
@@ -572,7 +574,8 @@ def errors_against_sample_size(sampled: Rows, value: str) -> Verdict:
             told = f"{oracle}, C = {C:g}: within {spread:.2f} points from r = {STABLE_SIZE} on"
             checks.append(Check(spread <= BAND, told))
     claim = "but for very small samples (r = 100) and small C (0.01) the curves are flat."
-    return Verdict(claim, checks, **of_sample_sizes(sampled, checks))
+    why = "The rule ends uniform cuts by the loss of a sample, which is the farther off the fewer rows it has."
+    return Verdict(claim, checks, why, **of_sample_sizes(sampled, checks))
 
 
 def nearest(theorems: Rows) -> Rows:

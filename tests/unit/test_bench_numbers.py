@@ -9,6 +9,8 @@ import pytest
 from benchmarks.report import bsca, cpsp, cross_training, sampled_cuts
 from benchmarks.report.doc_tables import RESULTS
 from benchmarks.report.found import Found
+from benchmarks.report.papers import PAPERS, claims
+from benchmarks.report.verdicts import Verdict
 
 
 def records_of(*folders):
@@ -29,6 +31,20 @@ def texts():
 
 def told(text):
     return [check.told for check in getattr(text, "checks", [])]
+
+
+def test_every_claim_has_its_size_and_why_it_was_not_reproduced_or_at_a_smaller_size():
+    rows = claims(Found(RESULTS))
+    assert [row for row in rows if row["outcome"] not in ("reproduced", "not measured") and not row["why"]] == []
+    assert [row for row in rows if row["outcome"] != "not measured" and row["size here / there"] == "–"] == []
+
+
+def test_no_line_says_agree_without_a_size():
+    found = Found(RESULTS)
+    texts = [text for items in PAPERS.values() for _, text, *_ in items(found) if isinstance(text, Verdict)]
+    lines = [line for text in texts for line in str(text).splitlines() if "checks agree" in line]
+    assert len(lines) >= len(PAPERS)
+    assert [line for line in lines if "size" not in line.lower()] == []
 
 
 def test_errors_of_table_1_of_sampled_cuts(texts):
