@@ -59,8 +59,8 @@ def first_table(found: Found) -> Items:
     """What the page opens with."""
     text = (
         "Each claim of the four papers, with what was found here. Reproduced: every check agrees at the paper's own "
-        "size. Reproduced smaller: every check agrees, with fewer rows or settings. The checks stand below, figure by "
-        "figure; checks of our own methods are not counted here."
+        "size. Reproduced smaller: every check agrees, with fewer rows or settings. In part: some checks agree. The "
+        "checks stand below, figure by figure; checks of our own methods are not counted here."
     )
     return [("What was reproduced", text, [claims(found)], [])]
 
