@@ -52,8 +52,10 @@ MERGES_DECIDE = (
     "While few dual variables are at a bound, up to nine of ten of BSCA's steps merge, and α does not know what is "
     "lost by a merge. Later most are at a bound, BSCA merges less often than BSGD, and its error hardly moves. Where "
     "merges lose much, as on ijcnn1 with its narrow kernel, no number of epochs helps. Other ingredients were changed "
-    "one at a time by hand, within 20 epochs: none but damped steps, which are ours, puts BSCA ahead "
-    "(docs/experiments/bsca_beside_bsgd.md)."
+    "one at a time by hand (docs/experiments/bsca_beside_bsgd.md). Within 20 epochs order, copies of a row, BSGD's "
+    "first steps and its projection hardly matter, and none but damped steps, which are ours, puts BSCA ahead. After "
+    "150 (cod-rna, ijcnn1) the order does not change who errs less, and merges of both signs bring BSCA level with "
+    "BSGD on ijcnn1."
 )
 WIDTH_DECIDES = (
     "In the end it depends on what a merge loses: by hand, BSCA's is not the lower one on cod-rna with standardised "
