@@ -219,6 +219,23 @@ def test_test_rows_that_are_the_papers_do_not_differ_by_chance():
         assert found["test"] == pytest.approx((0.71, most))
 
 
+def test_our_exact_svm_takes_libsvms_line_where_it_has_more_rows():
+    def fit(method, n):
+        return {"data": "adult", "part": "sample-size", "C": 100.0, "n_train": n, "n_test": 100, "method": method,
+                "train_error": 0.0751, "test_error": 0.1056, "seconds": 1.0, "seed": 0}  # fmt: skip
+
+    libsvm, exact = sampled_cuts.LIBSVM, sampled_cuts.EXACT
+    for fits, taken in (
+        ([fit(libsvm, 100), fit(exact, 200)], [fit(exact, 200)]),
+        ([fit(libsvm, 200), fit(exact, 200)], [fit(libsvm, 200)]),
+        ([fit(libsvm, 200), fit(exact, 100)], [fit(libsvm, 200)]),
+    ):
+        assert sampled_cuts.of_table_1(fits) == {("adult", libsvm): taken}
+    (line, *_) = sampled_cuts.beside_papers([fit(libsvm, 100), fit(exact, 200)])
+    assert line["method"] == "scikit-learn SVC, here our exact SVM"
+    assert "here our exact SVM" in sampled_cuts.table_1([fit(exact, 200)]).checks[0].told
+
+
 def test_lines_of_the_papers_table_that_were_not_measured_are_lines():
     fit = {"data": "adult", "part": "sample-size", "C": 100.0, "n_train": 22_697, "n_test": 32_561, "seconds": 37.0}
     records = [{**fit, "method": sampled_cuts.LIBSVM, "train_error": 0.0751, "test_error": 0.1056}]
