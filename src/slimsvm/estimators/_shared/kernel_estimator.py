@@ -557,7 +557,7 @@ class KernelEstimator(Fitted, CallbackSupportMixin, BaseEstimator):
         """The kind of decision that the fitted model makes."""
         own = vars(self)
         cls: type = type(self)
-        params = own | own.get("_at_fit", {})
+        params = own.get("_at_fit") or own
         return kind_of(library_name(cls), params, own, own.get("classes_"), len(self.model_.intercept))
 
     def _as_fitted(self) -> Self:
