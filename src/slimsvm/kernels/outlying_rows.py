@@ -26,8 +26,8 @@ LOOKED_AT, MEDIAN_OF = 64, 1024
 DOUBTED, FARTHER = 50.0, 100.0
 # The share of rows (without those at the median itself) whose distance from the median is multiplied by FARTHER.
 MOST = 0.75
-# The numbers of values that are processed together, and whose medians are taken.
-BLOCK_VALUES, MEDIAN_VALUES = 1 << 20, 1 << 19
+# The number of rows' values that are processed together.
+BLOCK_VALUES = 1 << 20
 # From this half exponent about the centre on, kernel values are computed about another centre: float64 then holds
 # exponents to 4e-6, float32 to 0.06. The second number is the most such centres.
 FAR = {np.dtype(np.float32): 2.0**20, np.dtype(np.float64): 2.0**34}
@@ -99,7 +99,7 @@ def distances(folding: Folding, X: Any, centre: np.ndarray) -> np.ndarray:
 def by_columns(reduction: Callable[..., np.ndarray], X: np.ndarray) -> np.ndarray:
     """Return a reduction of each column of X, a piece of the columns at a time."""
     out = np.empty(X.shape[1])
-    for part in in_pieces(len(out), MEDIAN_VALUES // max(1, len(X))):
+    for part in in_pieces(len(out), BLOCK_VALUES // max(1, len(X))):
         check_time()
         out[part] = reduction(X[:, part], axis=0)
     return out
