@@ -428,15 +428,21 @@ def smooth_optimum(loss, features, y, row_C, intercept):
         _, slope, bend = formula(y, features @ w)
         gradient = norm * w + features.T @ (row_C * slope)
         hessian = np.diag(np.maximum(norm, 1e-12)) + features.T @ ((row_C * bend)[:, None] * features)
-        step, now, share = np.linalg.solve(hessian, -gradient), value(w), 1.0
+        step = np.linalg.solve(hessian, -gradient)
         if loss == "poisson":  # exponentials beyond float64 tell nothing
             step *= min(1.0, 20.0 / np.abs(features @ step).max())
-        while share > 1e-12 and not value(w + share * step) < now:
-            share *= 0.5
-        if share <= 1e-12:
+        if (share := share_of_step(value, w, step)) == 0:
             break
         w = w + share * step
     return value(w)
+
+
+def share_of_step(value, w, step):
+    """The first of 1, ½, ¼, … of a step that lowers the value; 0 if none does."""
+    now, share = value(w), 1.0
+    while share > 1e-12 and not value(w + share * step) < now:
+        share *= 0.5
+    return share if share > 1e-12 else 0.0
 
 
 def softmax_optimum(features, codes, row_C, intercept):
@@ -457,10 +463,7 @@ def softmax_optimum(features, codes, row_C, intercept):
         bend = row_C[:, None, None] * (p[:, :, None] * np.eye(k) - p[:, :, None] * p[:, None])
         hessian = np.einsum("ia,ib,icd->acbd", features, features, bend, optimize=True).reshape(W.size, W.size)
         step = np.linalg.solve(hessian + np.eye(W.size), -gradient.ravel()).reshape(W.shape)
-        now, share = value(W), 1.0
-        while share > 1e-12 and not value(W + share * step) < now:
-            share *= 0.5
-        if share <= 1e-12:
+        if (share := share_of_step(value, W, step)) == 0:
             break
         W = W + share * step
     return value(W)

@@ -163,7 +163,8 @@ class OneClassSVM(PredictsPValues, OutlierMixin, KernelEstimator):
         Certificate
             As for `SVC`; objective and bound are usually negative.
         """
-        X = self._as_fitted()._check_X(X, reset=False)
+        self._check_fitted()
+        X = self._check_X(X, reset=False)
         return super().certificate(X, np.zeros(X.shape[0]), sample_weight, max_seconds)
 
     def _encode(self, y, weights):
